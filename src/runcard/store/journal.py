@@ -245,17 +245,25 @@ def read_journal(path: str) -> Journal:
 
 def stream_journal(path: str) -> JournalStream:
     """A journal to be read line by line, as often as needed; iterating it raises the errors of `read_journal`."""
-    return JournalStream(lambda: _read_blocks(path))
+    return JournalStream(lambda: read_blocks(path))
 
 
-def _read_blocks(path: str) -> Iterator[bytes]:
+def read_blocks(path: str) -> Iterator[bytes]:
+    """The bytes of a journal."""
+    descriptor = open_journal(path)
     try:
-        descriptor = open_regular(path)
-        try:
-            while block := os.read(descriptor, _BLOCK):
-                yield block
-        finally:
-            os.close(descriptor)
+        while block := os.read(descriptor, _BLOCK):
+            yield block
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
+    finally:
+        os.close(descriptor)
+
+
+def open_journal(path: str) -> int:
+    """A descriptor to read a journal from; raises the errors of `read_journal`."""
+    try:
+        return open_regular(path)
     except NotRegularFileError:
         raise _not_regular(path) from None
     except OSError as error:
