@@ -72,6 +72,15 @@ class Listing(Mapping[str, Digest]):
     def __repr__(self) -> str:
         return f"<Listing of {len(self)} files>"
 
+    def with_digests(self, digests: Mapping[str, Digest]) -> "Listing":
+        """A listing with some digests added or replaced."""
+        hexes: PathTable[str] = PathTable()
+        entries = iter(self._hexes)
+        while some := dict(islice(entries, _LINES_IN_BLOCK)):
+            hexes.update(some)
+        hexes.update({path: digest.hex for path, digest in digests.items()})
+        return Listing.from_hex(hexes)
+
     def hex_items(self) -> Iterator[tuple[str, str]]:
         """Each path with the hex digits of its digest."""
         return iter(self._hexes)
