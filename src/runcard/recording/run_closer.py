@@ -8,16 +8,17 @@ closing it again gives the same result. Who may close a run is decided in `closi
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
 from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable
-from runcard.digests import sha256_bytes
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
@@ -29,11 +30,12 @@ from runcard.errors import EncodingError, StoreError
 from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.clock import timestamp
 from runcard.store import layout
+from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.heartbeat import read_heartbeat
-from runcard.store.runs.open_journals import read_open_journals
+from runcard.store.runs.open_journals import OpenJournals, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
 from runcard.views.run_readme import is_readme_of, readme
 
@@ -58,6 +60,25 @@ class RecorderState(NamedTuple):
     journal_sha256: str  # of the journal as the recorder wrote it
 
 
+class JournalFacts:
+    """What all events of a run tell, whatever their order: to be added in the order of each writer."""
+
+    def __init__(self, run_id: str | None) -> None:
+        self.run_id = run_id
+        self.last_time: str | None = None
+        self.has_ended = False
+        self.first_faults: dict[str, chain.ChainFault] = {}  # by writer
+        self._chains = chain.ChainChecker(str(run_id))
+
+    def add(self, entry: chain.JournalEntry) -> None:
+        moment = entry.line.get("timestamp")
+        if isinstance(moment, str) and (self.last_time is None or moment > self.last_time):
+            self.last_time = moment
+        self.has_ended = self.has_ended or entry.line.get("event") == RUN_ENDED
+        for fault in self._chains.add(entry):
+            self.first_faults.setdefault(fault.writer, fault)
+
+
 class RunCloser:
     """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
 
@@ -66,9 +87,10 @@ class RunCloser:
         self._state = state
         document = self._current_document()
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
-        self._journals = read_open_journals(run, run_id_in(state.start) if state else None, open_id)
-        self._added: list[chain.JournalEntry] = []  # by the closing itself
-        self._entries = self._journals.merged()
+        run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
+        self._facts = None if state else JournalFacts(run_id)
+        self._journals = OpenJournals(run, run_id, None if self._facts is None else self._facts.add)
+        self._has_added_events = False  # by the closing itself
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
             raise StoreError(
@@ -126,7 +148,7 @@ class RunCloser:
 
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
-        start = fold.start_document_in(entry.line for entry in self._entries) or document
+        start = fold.start_document_in(self._journals.lines) or document
         return start if isinstance(start, dict) and _generation_class().check(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
@@ -136,13 +158,14 @@ class RunCloser:
     def _add_last_heartbeat(self) -> None:
         """Add the last sign of life of a run whose end no event tells; the future does not count."""
         heartbeat, now = read_heartbeat(self.run, self._run_id), timestamp(datetime.now(UTC))
-        has_ended = any(entry.line.get("event") == RUN_ENDED for entry in self._entries)
-        if heartbeat is not None and not has_ended and self._last_time() < heartbeat <= now:
+        if heartbeat is None or self._journal_facts().has_ended:
+            return
+        if self._last_time() < heartbeat <= now:
             self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
 
     def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:
         """Add an event of the closing itself; it is the same whichever process closes the run."""
-        own_lines = [entry.line for entry in self._entries if entry.line["writer"] == self._writer]
+        own_lines = [entry.line for entry in self._journals.of_writer(self._writer)]
         if payload in [line.get("payload") for line in own_lines]:
             return  # added by an earlier closing that was killed
         prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
@@ -158,15 +181,23 @@ class RunCloser:
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
         raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self._added.append(chain.JournalEntry(0, raw, decode_json(raw)))
-        self._entries = self._journals.merged(self._added)
+        entry = chain.JournalEntry(0, raw, decode_json(raw))
+        facts = self._journal_facts()
+        if self._journals.add(entry):
+            facts.add(entry)
+        self._has_added_events = True
 
     def _last_time(self) -> str:
-        times = (entry.line.get("timestamp") for entry in self._entries)
-        return max(
-            (moment for moment in times if isinstance(moment, str)),
-            default=self.start["generation"]["timestamp_start"],
-        )
+        last: str = self._journal_facts().last_time or self.start["generation"]["timestamp_start"]
+        return last
+
+    def _journal_facts(self) -> JournalFacts:
+        """What all events tell; of the own journal it is rarely needed."""
+        if self._facts is None or self._facts.run_id != self._run_id:
+            self._facts = JournalFacts(self._run_id)
+            for entry in self._journals.of_each_writer():
+                self._facts.add(entry)
+        return self._facts
 
     def _settle_files(self) -> None:
         """Move user files that have runcard's names, and merge the journals into one.
@@ -189,13 +220,18 @@ class RunCloser:
         self._warn_about_special_files(moves)
         if self._state is None:
             self._newest_file = self._newest_file_time(moves)
+        self._fold_events()
         if moves or not self._is_merged():
             self._merge_journals(moves)
-        self._fold_events()
 
     def _fold_events(self) -> None:
-        lines = (entry.line for entry in self._entries)
-        self._folded = fold.fold_events(self.start, lines, self._newest_file)
+        folded, last_lines = fold.EventFold(), dict[str, chain.Line]()
+        for entry in self._journals:
+            folded.add(entry.line)
+            last_lines[entry.line["writer"]] = entry.line
+        folded.count_once(self._journals.lines)
+        self._folded = folded.document(self.start, self._newest_file)
+        self._chains = chain.heads(last_lines.values())
 
     def _newest_file_time(self, moves: Collection[str]) -> str | None:
         """When the newest file was written, besides those that closing writes itself; the future does not count."""
@@ -210,31 +246,44 @@ class RunCloser:
 
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and no other file does."""
-        files = [(file.path, file.journal.entries) for file in self._journals.files]
-        return not self._added and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
+        journals = self._journals
+        if self._has_added_events or [file.path for file in journals.files] != [self._journal_path]:
+            return False
+        is_in_order = journals.has_one_writer or _sha256(journals.blocks()) == journals.sha256.hexdigest()
+        return is_in_order and not journals.files[0].has_repeated_lines
 
     def _merge_journals(self, moves: dict[str, str]) -> None:
         """Write all lines to one journal, move user files, and remove the other journals."""
-        journal, temporary = (
-            os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self._writer))
-        )
-        data = self._journal_data()
-        is_merged = layout.JOURNAL not in moves and read_bytes(journal) == data
+        name = layout.other_journal(self._writer)
+        is_merged = layout.JOURNAL not in moves and self._is_journal_merged()
         if not is_merged:
-            write_run_file(self.run, os.path.basename(temporary), data, sync=Sync.FILE)
+            write_run_file(self.run, name, self._journals.blocks, sync=Sync.FILE)
         move_user_files(self.run, moves)
         if not is_merged:
             try:
-                os.rename(temporary, journal)
+                os.rename(os.path.join(self.run, name), self._journal_path)
             except OSError as error:
                 if error.errno not in GONE_ERRNOS:
                     raise
-                write_run_file(self.run, layout.JOURNAL, data, sync=Sync.FILE)
+                write_run_file(self.run, layout.JOURNAL, self._journals.blocks, sync=Sync.FILE)
         for file in self._journals.files:
             if file.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(file.path)
         self._list_kinds()
+
+    @property
+    def _journal_path(self) -> str:
+        return os.path.join(self.run, layout.JOURNAL)
+
+    def _is_journal_merged(self) -> bool:
+        """Whether the journal already has the bytes of all lines."""
+        try:
+            if os.lstat(self._journal_path).st_size != self._journals.size:
+                return False
+            return _sha256(read_blocks(self._journal_path)) == _sha256(self._journals.blocks())
+        except (OSError, StoreError):
+            return False  # it is missing, or is not a file
 
     def _clashing_names(self) -> Iterator[str]:
         """Names of runcard that files of the user have."""
@@ -266,16 +315,14 @@ class RunCloser:
     def _warn_about_journals(self) -> None:
         """Warn about torn, lost and changed lines."""
         for file in self._journals.files:
-            if file.journal.torn:
-                torn = f"the last line was torn, {len(file.journal.torn)} bytes were dropped"
+            if file.torn:
+                torn = f"the last line was torn, {len(file.torn)} bytes were dropped"
                 self._add_warning("torn-tail", f"{file.name}: {torn}")
-        if self._state and not self._added:
-            self._journal_is_ours = sha256_bytes(self._journal_data()).hex == self._state.journal_sha256
+        if self._state and not self._has_added_events and self._journals.has_one_writer:
+            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal_sha256
         if self._journal_is_ours:
             return
-        checked = chain.check(chain.Journal(self._entries), self._run_id)
-        faults = {fault.writer: fault for fault in reversed(checked.faults)}
-        for writer, fault in sorted(faults.items()):
+        for writer, fault in sorted(self._journal_facts().first_faults.items()):
             self._add_warning(
                 layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}"
             )
@@ -288,9 +335,6 @@ class RunCloser:
                 name = json_name(moves.get(top, top) + slash + rest).text
                 message = f"{name} is neither a file nor a link: it is left out of the record"
                 self._add_warning(layout.SPECIAL, message, path=name)
-
-    def _journal_data(self) -> bytes:
-        return b"".join(entry.raw + b"\n" for entry in self._entries)
 
     def _write_readme(self) -> None:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
@@ -320,25 +364,36 @@ class RunCloser:
         names = [json_name(path).text for path in paths]
         more = f" and {len(names) - _FILES_IN_WARNING} more" if names[_FILES_IN_WARNING:] else ""
         shown = ", ".join(names[:_FILES_IN_WARNING]) + more
+        if not self._journals.stays_readable:
+            self._journals = OpenJournals(self.run, self._run_id)  # merged by now
         self._add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
-        self._merge_journals({})
         self._fold_events()
+        self._merge_journals({})
         self._write_readme()
 
     def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
         """The listing with the digests of the journal and the README as they were written."""
-        written = {layout.JOURNAL: self._journal_data(), self._readme_name: self._readme_data}
-        own = {name: sha256_bytes(data) for name, data in written.items()}
+        own = {
+            layout.JOURNAL: Digest("sha256", _sha256(self._journals.blocks())),
+            self._readme_name: sha256_bytes(self._readme_data),
+        }
         return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
 
     def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
         files = fold.FileFacts(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],
-            chains=chain.heads(self._entries),
+            chains=self._chains,
             ledger_head=ledger_head,
         )
         return fold.add_file_facts(self._folded, files)
+
+
+def _sha256(blocks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _generation_class() -> "type[Generation]":
