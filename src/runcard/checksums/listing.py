@@ -87,7 +87,7 @@ class Listing(Mapping[str, Digest]):
 
     def blocks(self) -> Iterator[bytes]:
         """The output of `sha256sum` for these files in this order, in blocks of whole lines."""
-        return _encoded(iter(self._hexes))
+        return listing_blocks(iter(self._hexes))
 
     def to_bytes(self) -> bytes:
         """The output of `sha256sum` for these files in this order."""
@@ -102,7 +102,7 @@ class Listing(Mapping[str, Digest]):
 def listing_digest(entries: Iterator[tuple[str, str]]) -> Digest:
     """The digest of a listing of these paths and digests in hex, which are sorted."""
     hasher = sha256()
-    for block in _encoded(entries):
+    for block in listing_blocks(entries):
         hasher.update(block)
     return Digest("sha256", hasher.hexdigest())
 
@@ -184,7 +184,8 @@ def _duplicate(path: str, number: int) -> EncodingError:
     )
 
 
-def _encoded(entries: Iterator[tuple[str, str]]) -> Iterator[bytes]:
+def listing_blocks(entries: Iterator[tuple[str, str]]) -> Iterator[bytes]:
+    """A listing of these paths and digests in hex, which are sorted, in blocks of whole lines."""
     while some := list(islice(entries, _LINES_IN_BLOCK)):
         paths = [path for path, _ in some]
         names = "".join(paths)
