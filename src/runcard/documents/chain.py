@@ -96,7 +96,7 @@ def parse(data: bytes) -> Journal:
     whole, newline, torn = data.rpartition(b"\n")
     entries, damaged = [], []
     for number, raw in enumerate(whole.split(b"\n"), 1) if newline else ():
-        line = _parse_line(raw)
+        line = parse_line(raw)
         if line is None:
             damaged.append(number)
         else:
@@ -104,7 +104,8 @@ def parse(data: bytes) -> Journal:
     return Journal(entries, torn, damaged)
 
 
-def _parse_line(raw: bytes) -> Line | None:
+def parse_line(raw: bytes) -> Line | None:
+    """A line of a journal; None if it cannot be parsed."""
     try:
         line = decode_json(raw)
     except EncodingError:
@@ -136,17 +137,49 @@ class ChainCheck(NamedTuple):
 
 def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
-    heads: dict[str, Head] = {}
-    faults = [ChainFault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
+    checker = ChainChecker(record_id, first=first)
+    checker.faults += [unparsed(number) for number in journal.damaged]
     withheld = []
     for entry in journal.entries:
-        writer, seq = entry.line["writer"], entry.line["seq"]
-        previous = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
-        faults += [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
-        if "payload" not in entry.line and "salt" not in entry.line:
+        checker.add(entry.number, entry.line)
+        if is_withheld(entry.line):
             withheld.append(entry)
-        heads[writer] = Head(writer, seq, entry.line["hash"])
-    return ChainCheck(tuple(heads.values()), tuple(faults), tuple(withheld))
+    return ChainCheck(tuple(checker.heads.values()), tuple(checker.faults), tuple(withheld))
+
+
+class ChainChecker:
+    """Checks the chains of a journal line by line, and keeps only their ends and faults.
+
+    `first` replaces the first link that follows from record and writer. With `is_part`, the lines are a part of a journal:
+    the first of each writer may follow any line.
+    """
+
+    def __init__(self, record_id: str, *, first: str | None = None, is_part: bool = False) -> None:
+        self._record_id, self._first, self._is_part = record_id, first, is_part
+        self.heads: dict[str, Head] = {}
+        self.faults: list[ChainFault] = []
+
+    def add(self, number: int, line: Line) -> None:
+        """The next line, which has this number in its file."""
+        writer, seq = line["writer"], line["seq"]
+        previous = self.heads.get(writer) or self._start(line)
+        self.faults += [ChainFault(number, writer, seq, reason) for reason in _reasons(line, previous)]
+        self.heads[writer] = Head(writer, seq, line["hash"])
+
+    def _start(self, line: Line) -> Head:
+        if self._is_part:
+            return Head(line["writer"], line["seq"] - 1, line["prev"])
+        return Head(line["writer"], 0, self._first or first_link(self._record_id, line["writer"]))
+
+
+def unparsed(number: int) -> ChainFault:
+    """The fault of a line that cannot be parsed."""
+    return ChainFault(number, "", 0, "the line cannot be parsed")
+
+
+def is_withheld(line: Line) -> bool:
+    """Whether the payload of a line was removed, together with its salt."""
+    return "payload" not in line and "salt" not in line
 
 
 def _reasons(line: Line, previous: Head) -> Iterable[str]:
