@@ -20,6 +20,7 @@ from runcard.files import JsonName, json_name, printable, read_regular
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, FileChange
 from runcard.store.ledger import LedgerKey
+from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import Progress, Record, TooLargeError
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
@@ -36,8 +37,9 @@ class RecordCheck(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, record: Record, limits: Limits) -> None:
+    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
         self.record = record
+        self._index = index  # of the ledgers of its store
         self.limits = limits
         self.name = printable(record.name)
         self.document: JsonObject = {}  # as far as its schema finds no fault with it
@@ -98,7 +100,7 @@ class RecordCheck(ABC):
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:
-            yield from verify_entries(self.record.store, facts, amendments)
+            yield from verify_entries(self.record.store, facts, amendments, self._index)
         except RuncardError as error:
             yield ledger_finding(self.name, layout.METADATA, error.message, breaks=COMPLETE)
 
