@@ -12,10 +12,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple, Self
 
-from runcard.documents.chain import ChainChecker, ChainFault, Head, Line, parse_line, unparsed
+from runcard.documents.chain import (
+    ChainChecker,
+    ChainFault,
+    Head,
+    JournalStream,
+    Line,
+    parse_line,
+    unparsed,
+)
 from runcard.documents.times import parse_time
 from runcard.store.ledger import (
     DELETED,
@@ -143,25 +152,24 @@ class LedgerIndex:
     def _read(self, path: str) -> IndexedLedger:
         descriptor = open_ledger(path)
         try:
-            checker = ChainChecker(os.path.basename(path).removesuffix(".jsonl"))
-            first, damaged, is_torn = len(self._offsets), [], False
-            offset, latest, end = 0, _NEVER, None
-            with open(descriptor, "rb", buffering=_BLOCK, closefd=False) as file:
-                for number, raw in enumerate(file, 1):
-                    is_torn = not raw.endswith(b"\n")
-                    line = None if is_torn else parse_line(raw[:-1])
-                    if line is not None:
-                        checker.add(number, line)
-                        latest = max(latest, parse_time(str(line.get("timestamp"))) or _NEVER)
-                        self._add(line, offset, latest)
-                        end = Head(line["writer"], line["seq"], line["hash"])
-                    elif not is_torn:
-                        damaged.append(unparsed(number))
-                    offset += len(raw)
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                journal = JournalStream(lambda: iter(partial(file.read, _BLOCK), b""))
+                return self._indexed(path, descriptor, journal)
         except BaseException:
             os.close(descriptor)
             raise
-        return IndexedLedger(path, descriptor, first, (*damaged, *checker.faults), is_torn, end)
+
+    def _indexed(self, path: str, descriptor: int, journal: JournalStream) -> IndexedLedger:
+        checker = ChainChecker(os.path.basename(path).removesuffix(".jsonl"))
+        first, latest, faults, end = len(self._offsets), _NEVER, [], None
+        for entry in journal:
+            line = entry.line
+            faults += checker.add(entry)
+            latest = max(latest, parse_time(str(line.get("timestamp"))) or _NEVER)
+            self._add(line, journal.offset, latest)
+            end = Head(line["writer"], line["seq"], line["hash"])
+        damaged = map(unparsed, journal.damaged)
+        return IndexedLedger(path, descriptor, first, (*damaged, *faults), bool(journal.torn), end)
 
     def _add(self, line: Line, offset: int, latest: datetime) -> None:
         number = len(self._offsets)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from runcard.documents.chain import ChainChecker, ChainFault, parse_line, unparsed
+from runcard.documents.chain import ChainChecker, ChainFault, JournalEntry, parse_line, unparsed
 from runcard.store.ledger import LedgerEntry, LedgerKey, LedgerView, entry_in, ledger_paths, open_ledger
 
 TAIL = 1 << 16  # bytes at the end whose chain is always checked
@@ -47,21 +47,19 @@ def _search(path: str, words: list[bytes], tail: int) -> SearchedLedger:
     checker, last = ChainChecker(""), -1
     is_torn = False
     for number, raw in _lines(path, words, tail):
-        is_torn = not raw.endswith(b"\n")
-        line = None if is_torn else parse_line(raw[:-1])
         if number != last + 1:
-            faults += checker.faults
             checker = ChainChecker(os.path.basename(path).removesuffix(".jsonl"), is_part=number > 1)
-        last = number
+        last, is_torn = number, not raw.endswith(b"\n")
+        line = None if is_torn else parse_line(raw[:-1])
         if line is None:
             damaged += [] if is_torn else [unparsed(number)]
             continue
-        checker.add(number, line)
+        faults += checker.add(JournalEntry(number, raw, line))
         hashes.add(line["hash"])
         entry = entry_in(line)
         if entry is not None:
             entries.append(entry)
-    all_faults = (*damaged, *faults, *checker.faults)
+    all_faults = (*damaged, *faults)
     return SearchedLedger(path, entries, frozenset(hashes), all_faults, is_torn)
 
 

@@ -7,6 +7,7 @@ Nothing here changes a file.
 """
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterable
 from stat import S_ISREG
@@ -38,7 +39,12 @@ class OpenJournals(NamedTuple):
 
     def merged(self, more: Iterable[JournalEntry] = ()) -> list[JournalEntry]:
         """All lines in the order of time, with those of `more`."""
-        return merge([*(file.journal for file in self.files), Journal(list(more))])
+        queues: dict[str, list[JournalEntry]] = {}
+        for entry in itertools.chain(*(file.journal.entries for file in self.files), more):
+            queue = queues.setdefault(entry.line["writer"], [])
+            if not queue or entry.line["seq"] > queue[-1].line["seq"]:
+                queue.append(entry)
+        return list(merge(queues.values()))
 
 
 def read_open_journals(run: str, run_id: str | None = None, fallback_id: str | None = None) -> OpenJournals:
