@@ -15,6 +15,7 @@ from runcard.files.opening import (
     type_name,
 )
 from runcard.files.os_errors import failure
+from runcard.files.path_table import PathTable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
 from runcard.files.walk import FileKind, OnError, WalkEntry, sizes, walk, walk_files
@@ -25,6 +26,7 @@ __all__ = [
     "JsonName",
     "NotRegularFileError",
     "OnError",
+    "PathTable",
     "Sync",
     "WalkEntry",
     "check_relative",

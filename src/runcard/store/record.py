@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from runcard.checksums import Listing
@@ -26,6 +27,7 @@ from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
+    NotRegularFileError,
     failure,
     is_safe_id,
     open_regular,
@@ -91,6 +93,11 @@ class Record(ABC):
     @abstractmethod
     def read(self, name: str) -> bytes | None:
         """The bytes of a file; None when there is none. Raises RuncardError when it cannot be read."""
+
+    def open_seekable(self, name: str) -> BinaryIO | None:
+        """The same as a file that can be read from any place, for one that may be large."""
+        data = self.read(name)
+        return None if data is None else BytesIO(data)
 
     @abstractmethod
     def read_limited(self, name: str, most: int) -> bytes:
@@ -225,9 +232,20 @@ class DirectoryRecord(Record):
         if not layout.may_be_file(path):
             return None
         try:
-            if os.lstat(path).st_size > _MOST:
-                raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
+            _check_size(path, name)
             return read_regular(path)
+        except OSError as error:
+            raise failure(error, path, "read") from error
+
+    def open_seekable(self, name: str) -> BinaryIO | None:
+        path = os.path.join(self.path, name)
+        if not layout.may_be_file(path):
+            return None
+        try:
+            _check_size(path, name)
+            return open(open_regular(path), "rb")
+        except NotRegularFileError:
+            return None
         except OSError as error:
             raise failure(error, path, "read") from error
 
@@ -295,6 +313,11 @@ class DirectoryRecord(Record):
                 hint=f"when its process is gone: runcard close {printable(self.path)}",
             )
         return document
+
+
+def _check_size(path: str, name: str) -> None:
+    if os.lstat(path).st_size > _MOST:
+        raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
 
 
 def parse_document(data: bytes, name: str, kind: str | None, limits: Limits) -> Document:

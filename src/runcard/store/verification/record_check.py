@@ -4,19 +4,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from runcard import checksums
 from runcard.checksums import comparison
-from runcard.digests import sha256_bytes
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record_finding, shorten_value
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
-from runcard.files import JsonName, json_name, printable, read_regular
+from runcard.files import JsonName, failure, json_name, printable, read_regular
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, FileChange
 from runcard.store.ledger import LedgerKey
@@ -197,20 +198,19 @@ class RecordCheck(ABC):
             yield self.finding("chain", name, f"line {fault.number}: {fault.reason}")
 
     def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
-        data = self.read(layout.CHECKSUMS)
         stated = (self.seal.get("checksums") or {}).get(self.sealed_by)
-        if error := self.unread.get(layout.CHECKSUMS):
+        try:
+            file = self.record.open_seekable(layout.CHECKSUMS)
+        except RuncardError as error:
             kind = "changed" if isinstance(error, TooLargeError) else "missing"
             yield self.finding(kind, layout.CHECKSUMS, error.message)
             return
-        if data is None:
+        if file is None:
             yield self._no_listing(is_stated=stated is not None)
             return
-        yield from self._fixed(stated, str(sha256_bytes(data)))
-        try:
-            self.listing = checksums.read(data)
-        except EncodingError as error:
-            yield self.finding("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+        with file:
+            yield from self._read_listing(file, stated)
+        if self.listing is None:
             return
         comparison = self.record.compare(self.listing, progress)
         for difference in comparison.differences:
@@ -223,6 +223,20 @@ class RecordCheck(ABC):
         for other in comparison.others:
             if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
                 yield self.finding("unexpected", other, f"neither a file nor a link: {self._added_later()}")
+
+    def _read_listing(self, file: BinaryIO, stated: str | None) -> Findings:
+        """Read the list of checksums; without it, a finding says what is wrong."""
+        hasher, problem = sha256(), None
+        try:
+            self.listing = checksums.read_file(file, hasher.update)
+        except EncodingError as error:
+            problem = self.finding("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+        except OSError as error:
+            yield self.finding("missing", layout.CHECKSUMS, failure(error, layout.CHECKSUMS, "read").message)
+            return
+        yield from self._fixed(stated, str(Digest("sha256", hasher.hexdigest())))
+        if problem is not None:
+            yield problem
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
         """Files that are as they were sealed, although an amendment has changed or removed them."""

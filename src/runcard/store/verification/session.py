@@ -5,12 +5,12 @@ a finding about the document.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import groupby
 
 from runcard import checksums
-from runcard.digests import sha256_bytes
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import Finding, record_finding
@@ -164,7 +164,7 @@ class SessionCheck(RecordCheck):
             yield manifest
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, cross_document_rules.manifest_rules(manifest, roster))
-        digests = _digests(self.listing or {})
+        digests = {} if self.listing is None else _digests(self.listing)
         folders = self.record.instances()
         if self.listing is None and self.record.has(layout.INSTANCES):
             yield from self._missing_instances(roster, set(folders))
@@ -230,21 +230,28 @@ def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 
 
-def _digests(listing: Mapping[str, Any]) -> dict[str, JsonObject]:
+def _digests(listing: checksums.Listing) -> dict[str, JsonObject]:
     """By instance, the digests that its document should state."""
-    outputs: dict[str, str] = {}
-    workspaces: dict[str, JsonObject] = {}
-    for path, digest in listing.items():
-        top, _, rest = path.partition("/")
-        folder, _, name = rest.partition("/")
-        if top != layout.INSTANCES or not name:
-            continue
-        files = workspaces.setdefault(folder, {})
+    digests: dict[str, JsonObject] = {}
+    for folder, entries in groupby(listing.hex_items(), lambda entry: _instance_folder(entry[0])):
+        if folder is not None:
+            digests[folder] = {"output": None}
+            workspace = checksums.listing_digest(_workspace_files(entries, digests[folder]))
+            digests[folder]["workspace"] = str(workspace)
+    return digests
+
+
+def _workspace_files(entries: Iterable[tuple[str, str]], digests: JsonObject) -> Iterator[tuple[str, str]]:
+    """The files in the workspace of an instance; the digest of its transcript is added to `digests`."""
+    for path, digits in entries:
+        name = path.split("/", 2)[2]
         if name == layout.OUTPUT:
-            outputs[folder] = str(digest)
+            digests["output"] = str(Digest("sha256", digits))
         elif name.startswith(_WORKSPACE):
-            files[name.removeprefix(_WORKSPACE)] = digest
-    return {
-        folder: {"output": outputs.get(folder), "workspace": str(checksums.Listing(files).digest)}
-        for folder, files in workspaces.items()
-    }
+            yield name.removeprefix(_WORKSPACE), digits
+
+
+def _instance_folder(path: str) -> str | None:
+    """The folder of the instance that a file belongs to."""
+    parts = path.split("/", 2)
+    return parts[1] if parts[0] == layout.INSTANCES and len(parts) > 2 and parts[2] else None
