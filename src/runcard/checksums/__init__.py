@@ -8,4 +8,13 @@ from runcard.checksums.directory_listing import DirectoryContents, Symlink, make
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing, listing_digest, read, read_file
 
-__all__ = ["DirectoryContents", "Listing", "Symlink", "hash_files", "listing_digest", "make", "read", "read_file"]
+__all__ = [
+    "DirectoryContents",
+    "Listing",
+    "Symlink",
+    "hash_files",
+    "listing_digest",
+    "make",
+    "read",
+    "read_file",
+]

@@ -63,9 +63,8 @@ def _verified(
     if record.is_instance:
         problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
         return Verified(path, replace(unreadable(path, problem), records=0))
-    real = os.path.realpath(path)
-    if record.kind == SESSION and os.path.basename(real) != record.name:  # its name is a part of its chains
-        record = DirectoryRecord(real, limits)
+    if record.kind == SESSION and os.path.basename(real := os.path.realpath(path)) != record.name:
+        record = DirectoryRecord(real, limits)  # its name is a part of its chains
     check = partial(verify_record, record, progress=progress, limits=limits, index=index)
     result = guarded(path, check, store)
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
