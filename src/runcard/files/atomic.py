@@ -24,6 +24,7 @@ class Sync(Enum):
     """What is synced to disk before the new file is renamed."""
 
     FILE = "the file"
+    CONTENTS = "the file; the caller syncs the directory, once for many files"
     FILE_SYSTEM = "the file, and everything written to the same file system before"
     LATER = "nothing: the caller syncs many files together"
 
@@ -37,7 +38,7 @@ def write_atomic(
     follow: bool = True,
     sync: Sync = Sync.FILE,
 ) -> None:
-    """Make `data` the contents of `path`, synced to disk unless `sync` is LATER.
+    """Make `data` the contents of `path`, synced to disk as far as `sync` says.
 
     Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
     its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
@@ -121,7 +122,7 @@ def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sy
             if mode is not None and S_IMODE(os.fstat(descriptor).st_mode) != mode:
                 os.fchmod(descriptor, mode)  # bits that the umask removed; the file is still empty
             write_all(descriptor, data)
-            if sync is Sync.FILE:
+            if sync in {Sync.FILE, Sync.CONTENTS}:
                 os.fsync(descriptor)
             elif sync is Sync.FILE_SYSTEM:
                 _sync_filesystem_of(descriptor)
@@ -132,7 +133,7 @@ def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sy
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename
             os.unlink(temporary, dir_fd=directory)
         raise
-    if sync is not Sync.LATER:
+    if sync not in {Sync.LATER, Sync.CONTENTS}:
         os.fsync(directory)
 
 

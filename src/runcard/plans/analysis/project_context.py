@@ -3,6 +3,8 @@
 import os
 import re
 
+from runcard.encoding import JsonObject
+from runcard.encoding.frozen_data import freeze, thaw
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
@@ -117,6 +119,7 @@ class ProjectFiles:
     def __init__(self) -> None:
         self._models: dict[str, Models] = {}
         self._factories: dict[Project, Factories] = {}
+        self._frozen: dict[Project, bytes | None] = {}
 
     def models(self, project: Project) -> Models:
         if project.root not in self._models:
@@ -129,6 +132,14 @@ class ProjectFiles:
             root = project.root
             self._factories[project] = read_factories(root, root) if project.is_marked else Factories(root)
         return self._factories[project]
+
+    def factories_detected(self, project: Project) -> JsonObject:
+        """The section of that name of a plan, with all factories; a copy for each plan."""
+        if project not in self._frozen:
+            self._frozen[project] = freeze(self.factories(project).to_dict())
+        frozen = self._frozen[project]
+        section: JsonObject = self.factories(project).to_dict() if frozen is None else thaw(frozen)
+        return section
 
 
 def remember_constants(code: Code, literals: Literals) -> None:
