@@ -171,7 +171,7 @@ class Plan:
         if self.errors:
             raise InvalidDocument(self.report, printable(self.path))
 
-    def with_validation(self, section: JsonObject) -> "Plan":
+    def with_validation(self, section: JsonObject, *, writes: PlanWrites | None = None) -> "Plan":
         """Write the validator's section; returns this plan if nothing can or need be written."""
         data = self.location.plan_file.data
         if data is None or self._newer_version:
@@ -181,7 +181,7 @@ class Plan:
             isinstance(automation, dict) and "validation_passed" in automation
         ):  # it must agree with the section
             data = data | {"automation": automation | {"validation_passed": section["completed"]}}
-        return self._write_as(AGENTS["validator"], {**data, "validation": section})
+        return self._write_as(AGENTS["validator"], {**data, "validation": section}, writes=writes)
 
     def check_exists(self) -> None:
         """Refuse a plan that does not exist, or that is the plan of another method."""

@@ -170,12 +170,13 @@ class TestLevel:
 
     def __init__(self, code: Code, file: str, method: Method, models: Models, factories: set[str]) -> None:
         self._code, self._models, self._factories = code, models, factories
-        self._called = _called_names(code, method)
+        inside = _descendants(method.node)
+        self._called = _called_names(code, inside)
         self._is_record = superclass_of(code, method) in _RECORDS or bool(_MODEL.search(file))
         self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
             "Controller"
         )
-        self.uses_models = self._is_record or self._mentions_models(method)
+        self.uses_models = self._is_record or self._mentions_models(inside)
 
     @property
     def test_level(self) -> str:
@@ -185,23 +186,24 @@ class TestLevel:
             return "integration" if self._called & _WRITES else "unit"
         return "integration" if self.uses_models else "unit"
 
-    def _mentions_models(self, method: Method) -> bool:
-        for node in _descendants(method.node):
-            text = self._code.text_of(node)
-            if node.type in _NAMES and self._is_model(text.lstrip("@")):
+    def _mentions_models(self, inside: list[Node]) -> bool:
+        text_of = self._code.text_of
+        for node in inside:
+            kind = node.type
+            if kind in _NAMES and self._is_model(text_of(node).lstrip("@")):
                 return True
-            if node.type == "constant" and self._models.has(text):
+            if kind == "constant" and self._models.has(text_of(node)):
                 return True
             if (
                 (
-                    node.type == "call"
+                    kind == "call"
                     and (receiver := field_of(node, "receiver"))
                     and (name := field_of(node, "method"))
                 )
                 and receiver.type in {"constant", "scope_resolution"}
-                and self._code.text_of(name) in _QUERIES | _WRITES
+                and text_of(name) in _QUERIES | _WRITES
             ):
-                return self._code.text_of(receiver) not in _LIBRARIES
+                return text_of(receiver) not in _LIBRARIES
         return False
 
     def _is_model(self, variable: str) -> bool:
@@ -230,13 +232,13 @@ def _descendants(node: Node) -> list[Node]:
     while waiting:
         at = waiting.pop()
         nodes.append(at)
-        waiting += reversed(at.named_children)
+        if at.named_child_count:
+            waiting += reversed(at.named_children)
     return nodes
 
 
-def _called_names(code: Code, method: Method) -> set[str]:
-    """The names of all methods that a method calls; of bare words, only those that are surely calls."""
-    inside = _descendants(method.node)
+def _called_names(code: Code, inside: list[Node]) -> set[str]:
+    """The names of all methods that these nodes call; of bare words, only those that are surely calls."""
     calls = [field_of(node, "method") for node in inside if node.type == "call"]
     words = {code.text_of(node) for node in inside if node.type == "identifier"}
     return {code.text_of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)
