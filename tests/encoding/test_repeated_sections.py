@@ -112,7 +112,7 @@ def test_a_result_can_be_changed_without_changing_another() -> None:
     first = decode_yaml(text, repeated=KEY)
     first[KEY]["thing_1"]["traits"].append("changed")
     assert decode_yaml(text, repeated=KEY)[KEY] == FACTORIES
-    data = {"a": 1, KEY: dict(FACTORIES)}
+    data: dict[str, Any] = {"a": 1, KEY: dict(FACTORIES)}
     encode_yaml(data, repeated=KEY)
     data[KEY]["new"] = {"file": "x"}
     assert b"new:" in encode_yaml(data, repeated=KEY)
