@@ -24,6 +24,7 @@ class Sync(Enum):
     """What is synced to disk before the new file is renamed."""
 
     FILE = "the file"
+    CONTENTS = "the file; the caller syncs the directory, once for many files"
     FILE_SYSTEM = "the file, and everything written to the same file system before"
     LATER = "nothing: the caller syncs many files together"
 
@@ -37,7 +38,7 @@ def write_atomic(
     follow: bool = True,
     sync: Sync = Sync.FILE,
 ) -> None:
-    """Make `data`, as a whole or in blocks, the contents of `path`, synced to disk unless `sync` is LATER.
+    """Make `data`, as a whole or in blocks, the contents of `path`, synced to disk as far as `sync` says.
 
     Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
     its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
@@ -124,7 +125,7 @@ def _write_in(
                 os.fchmod(descriptor, mode)  # bits that the umask removed; the file is still empty
             for block in (data,) if isinstance(data, bytes) else data:
                 write_all(descriptor, block)
-            if sync is Sync.FILE:
+            if sync in {Sync.FILE, Sync.CONTENTS}:
                 os.fsync(descriptor)
             elif sync is Sync.FILE_SYSTEM:
                 _sync_filesystem_of(descriptor)
@@ -135,7 +136,7 @@ def _write_in(
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename
             os.unlink(temporary, dir_fd=directory)
         raise
-    if sync is not Sync.LATER:
+    if sync not in {Sync.LATER, Sync.CONTENTS}:
         os.fsync(directory)
 
 
