@@ -39,6 +39,7 @@ from runcard.files import (
     printable,
     read_regular,
     sizes,
+    sync_tree,
 )
 from runcard.observe.clock import timestamp
 from runcard.store import layout
@@ -145,7 +146,8 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+        self._sync_files()
+        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -154,6 +156,13 @@ class RunCloser:
             ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
         remove_open_mark(self.run)
         return document
+
+    def _sync_files(self) -> None:
+        """Make all files durable besides metadata.json, which is replaced next."""
+        kinds = {**self._kinds, layout.CHECKSUMS: FileKind.FILE}
+        kinds.pop(layout.METADATA, None)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
+            sync_tree(self.run, kinds.items())
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
