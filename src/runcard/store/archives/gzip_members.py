@@ -57,10 +57,10 @@ class Block(NamedTuple):
 
 
 class StreamHasher:
-    """Hashes data in a thread of its own, and never falls far behind."""
+    """Hashes data in a thread, which several can share, and never falls far behind."""
 
-    def __init__(self) -> None:
-        self._threads, self._most = CallThreads(1), _AHEAD * cores()
+    def __init__(self, thread: CallThreads) -> None:
+        self._thread, self._most = thread, _AHEAD * cores()
         self._under_way: deque[ThreadCall[None]] = deque()
         self._hasher = hashlib.sha256()
         self._parts: list[bytes] = []  # small ones, which are hashed together
@@ -75,14 +75,15 @@ class StreamHasher:
 
     def digest(self) -> str:
         """The digest of all data."""
-        self._submit()
         while self._under_way:
             self._under_way.popleft().result()
+        parts, self._parts, self._size = self._parts, [], 0
+        self._update(parts)
         return self._hasher.hexdigest()
 
     def _submit(self) -> None:
         parts, self._parts, self._size = self._parts, [], 0
-        self._under_way.append(self._threads.submit(partial(self._update, parts)))
+        self._under_way.append(self._thread.submit(partial(self._update, parts)))
         if len(self._under_way) > self._most:
             self._under_way.popleft().result()
 
@@ -90,15 +91,12 @@ class StreamHasher:
         for part in parts:
             self._hasher.update(part)
 
-    def close(self) -> None:
-        self._threads.close()
-
 
 class FileHasher(StreamHasher):
     """Hashes a file while somebody else reads it: in order, and what was left out is read here."""
 
-    def __init__(self, descriptor: int) -> None:
-        super().__init__()
+    def __init__(self, descriptor: int, thread: CallThreads) -> None:
+        super().__init__(thread)
         self._descriptor = descriptor
         self.bytes = 0  # that were hashed
 
@@ -133,8 +131,8 @@ class MemberWriter:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._most = descriptor, _AHEAD * cores()
-        self._threads = CallThreads(cores())
-        self._stream, self._file = StreamHasher(), StreamHasher()
+        self._threads, self._hashing = CallThreads(cores()), CallThreads(1)
+        self._stream, self._file = StreamHasher(self._hashing), StreamHasher(self._hashing)
         self._under_way: deque[tuple[int, int, int, ThreadCall[bytes]]] = deque()
         self.stream_bytes = self.file_bytes = 0
 
@@ -142,7 +140,7 @@ class MemberWriter:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for threads in (self._threads, self._stream, self._file):
+        for threads in (self._threads, self._hashing):
             threads.close()
 
     def add(self, data: bytes, first: int) -> None:

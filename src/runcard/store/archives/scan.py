@@ -26,6 +26,7 @@ from runcard.files import (
     open_regular,
     printable,
 )
+from runcard.parallel.calls import CallThreads
 from runcard.parallel.progress import Progress, file_counter
 from runcard.store import layout
 from runcard.store.archives import tar
@@ -165,7 +166,8 @@ class _Scan:
 
     def run(self) -> ArchiveContents:
         contents = self._contents
-        with closing(FileHasher(self._descriptor)) as whole, closing(StreamHasher()) as hasher:
+        with closing(CallThreads(1)) as thread:
+            whole, hasher = FileHasher(self._descriptor, thread), StreamHasher(thread)
             blocks = read_blocks(self._descriptor, salvage=True, on_read=whole.add_at)
             stream = TarStream(self._hashed(blocks, hasher))
             for number, member in enumerate(stream):
