@@ -55,7 +55,7 @@ class CallThreads:
         self._count = count
         self._calls: SimpleQueue[ThreadCall[Any] | None] = SimpleQueue()
         self._threads: list[Thread] = []
-        self._is_closed = False
+        self.is_closed = False
 
     @property
     def are_started(self) -> bool:
@@ -77,12 +77,12 @@ class CallThreads:
 
     def close(self) -> None:
         """Stop the threads; calls that were not begun are not made."""
-        self._is_closed = True
+        self.is_closed = True
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
-        while (call := self._calls.get()) is not None and not self._is_closed:
+        while (call := self._calls.get()) is not None and not self.is_closed:
             call.make()
