@@ -7,11 +7,12 @@ Invariant: a value is replaced from its first character to its last, and its quo
 """
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from runcard.masking import http_headers, value_spans
-from runcard.masking.lazy_patterns import LiteralFilter
+from runcard.masking.lazy_patterns import LiteralFilter, bytes_pattern
 from runcard.masking.marks import MARK
 from runcard.masking.matches import FoundSecret, SecretMatch
 from runcard.masking.secret_names import (
@@ -125,6 +126,7 @@ class AssignmentSearch:
 
     def __init__(self) -> None:
         self._places: dict[bytes, _NamePlace] = {}
+        self._words: dict[bytes, bool] = {}  # before names: whether a word makes a name a stronger hint
         self._check_of = lru_cache(maxsize=_MOST_CHECKS)(_check_of)
 
     def find(self, text: bytes, lowered: bytes, begin: int) -> list[FoundSecret]:
@@ -144,7 +146,7 @@ class AssignmentSearch:
                 else:
                     place = known_place(text[before:start]) or self._add(text[before:start], text, match)
                 check, depends_on_word = place
-                if place is _FAR or (depends_on_word and _has_strong_word(text, before)):
+                if place is _FAR or (depends_on_word and self._has_strong_word(text, before, edge_before)):
                     secret = self._check_far(text, match)
                 elif check is None or checked.get(start) is check:
                     continue
@@ -160,6 +162,18 @@ class AssignmentSearch:
             self._places.clear()
         place = self._places[around] = self._place(text, match)
         return place
+
+    def _has_strong_word(self, text: bytes, end: int, edge_before: Callable[[bytes, int, int], int]) -> bool:
+        """Whether the word that ends at `end` might make the name after it a stronger hint."""
+        edge = edge_before(_EDGE, end - _LONGEST_NAME if end > _LONGEST_NAME else 0, end)
+        if edge < 0:
+            return strengthens_name(_name(text, end, end)[0])
+        word = text[edge:end]
+        if word not in self._words:
+            if len(self._words) >= _MOST_PLACES:
+                self._words.clear()
+            self._words[word] = strengthens_name(_name(text, end, end)[0])
+        return self._words[word]
 
     def _place(self, text: bytes, match: re.Match[bytes]) -> _NamePlace:
         name, at = _name(text, match.start(), match.end(_REST))
@@ -189,11 +203,6 @@ class AssignmentSearch:
             assignment = assignment._replace(name=_with_word_before(text, at, name))
         check = self._check_of(assignment, match[_QUOTE], is_after_colon=sign == b":")
         return check(text, match.start(_VALUE_START)) if check else None
-
-
-def _has_strong_word(text: bytes, end: int) -> bool:
-    """Whether the word that ends at `end` might make the name after it a stronger hint."""
-    return text[end - 1] in _NAME_BYTES and strengthens_name(_name(text, end, end)[0])
 
 
 def _check_of(assignment: Assignment, quote: bytes | None, *, is_after_colon: bool) -> ValueCheck | None:
@@ -311,7 +320,7 @@ def _escape_length(before: int, name: bytes) -> int:
     """How many characters of a name belong to an escape sequence that begins before it."""
     if before == _BACKSLASH:
         return int(name[:1] in {b"n", b"r", b"t"})
-    colour = re.match(rb"[0-9]+m", name)
+    colour = bytes_pattern(rb"[0-9]+m").match(name)
     return colour.end() if colour else 0
 
 

@@ -150,7 +150,6 @@ def word_before(name: str) -> WordBefore:
     return WordBefore.ANY_WORD if is_no_longer_first or words == ["pat"] else WordBefore.SECRET_WORD
 
 
-@lru_cache(maxsize=4096)
 def strengthens_name(word: str) -> bool:
     """Whether a word before a name might make it a stronger hint."""
     if text_pattern(_WITHIN).search(word.lower()):
