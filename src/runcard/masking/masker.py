@@ -69,7 +69,7 @@ class Masker:
         ready = min(ready, len(self._text) if blocks.incomplete is None else blocks.incomplete)
         if ready <= self._searched:
             return b""
-        pieces = self._masked(self._found(ready, blocks.secrets), ready, final=final)
+        pieces = self._masked(self._find_secrets(ready, blocks.secrets), ready, final=final)
         keep = max(0, ready - BEHIND)
         self._text, self._searched, self._done = self._text[keep:], ready - keep, self._done - keep
         return b"".join(pieces)
@@ -93,7 +93,7 @@ class Masker:
         long = len(self._text) - AHEAD
         return long if long - max(line, self._searched) >= _LONG_LINE else line
 
-    def _found(self, ready: int, blocks: list[SecretMatch]) -> list[FoundSecret]:
+    def _find_secrets(self, ready: int, blocks: list[SecretMatch]) -> list[FoundSecret]:
         """The secrets that were found before `ready` and were not searched yet, in order."""
         open_from = max(self._searched, self._done)
         text, lowered, begin = self._text, self._text.lower(), max(0, open_from - REACH)
