@@ -70,13 +70,24 @@ def patterns() -> list[re.Pattern[bytes]]:
 
 def may_need_masking(text: bytes) -> bool:
     """Whether `find_prefixed` might match; only the patterns that may match are compiled."""
-    for byte, prefixes in by_byte().items():
-        for prefix in prefixes:
-            if prefix.literal.encode("ascii") in text:
+    for byte, rarest, literals in _literals():
+        if rarest not in text:
+            continue
+        for literal in literals:
+            if literal in text:
                 if _search(byte)[0].search(text):
                     return True
                 break
     return False
+
+
+@cache
+def _literals() -> tuple[tuple[str, bytes, tuple[bytes, ...]], ...]:
+    """The literals of all prefixes, by the byte that is searched."""
+    return tuple(
+        (byte, byte.encode("ascii"), tuple(prefix.literal.encode("ascii") for prefix in prefixes))
+        for byte, prefixes in by_byte().items()
+    )
 
 
 @cache
