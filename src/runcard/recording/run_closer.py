@@ -14,11 +14,12 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable
-from runcard.digests import Digest, sha256_bytes
+from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable, walked_entries
+from runcard.digests import Digest, sha256_bytes, sha256_descriptor
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
@@ -27,7 +28,19 @@ from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, StoreError
-from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.files import (
+    FileKind,
+    NotRegularFileError,
+    Sync,
+    WalkEntry,
+    failure,
+    json_name,
+    open_regular,
+    printable,
+    read_regular,
+    sizes,
+    sync_tree,
+)
 from runcard.observe.clock import timestamp
 from runcard.store import layout
 from runcard.store.journal import read_blocks
@@ -37,7 +50,7 @@ from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.heartbeat import read_heartbeat
 from runcard.store.runs.open_journals import OpenJournals, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
-from runcard.views.run_readme import is_readme_of, readme
+from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
 
 if TYPE_CHECKING:
     from runcard.documents.run.generation import Generation
@@ -47,6 +60,8 @@ CHANGING = "changing-files"  # the type of the warning about files that a proces
 
 _FILES_IN_WARNING = 20
 
+_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+_OWN_NAMES = {*layout.NOT_LISTED, layout.README, layout.OTHER_README}
 _LEFTOVER = re.compile(
     r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
 )
@@ -131,7 +146,8 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+        self._sync_files()
+        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -140,6 +156,13 @@ class RunCloser:
             ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
         remove_open_mark(self.run)
         return document
+
+    def _sync_files(self) -> None:
+        """Make all files durable besides metadata.json, which is replaced next."""
+        kinds = {**self._kinds, layout.CHECKSUMS: FileKind.FILE}
+        kinds.pop(layout.METADATA, None)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
+            sync_tree(self.run, kinds.items())
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
@@ -159,7 +182,13 @@ class RunCloser:
 
     def _list_kinds(self) -> None:
         """List the contents of the directory: once, and again when something has moved."""
-        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
+        self._contents = walk_unstable(self.run)
+        self._removed: set[str] = set()  # since then
+        self._kinds = {path: kind for path, kind in self._walked() if _is_own_name(path)}
+
+    def _walked(self) -> Iterator[WalkEntry]:
+        """The contents of the directory, in order."""
+        return (entry for entry in walked_entries(self._contents) if entry.path not in self._removed)
 
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
@@ -219,11 +248,7 @@ class RunCloser:
 
         Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
-        for name in list(filter(_LEFTOVER.fullmatch, files)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.run, name))
-            del self._kinds[name]
+        self._remove_leftovers()
         if self._state is None:
             self._add_last_heartbeat()
         moves = user_file_moves(self.run, list(self._clashing_names()))
@@ -247,6 +272,15 @@ class RunCloser:
             if len(self._first_fold.last_lines) > 1:
                 self._first_fold = None  # the lines are to be merged first
 
+    def _remove_leftovers(self) -> None:
+        """Remove temporary files of processes that were killed."""
+        leftovers = [name for name, kind in self._kinds.items() if kind is FileKind.FILE]
+        for name in filter(_LEFTOVER.fullmatch, leftovers):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.run, name))
+            self._removed.add(name)
+            del self._kinds[name]
+
     def _fold_events(self) -> None:
         """Fold the events in the order of time: that in which one writer's lines were found, if none were added."""
         folded, self._first_fold = self._first_fold, None
@@ -261,12 +295,12 @@ class RunCloser:
     def _newest_file_time(self, moves: Collection[str]) -> str | None:
         """When the newest file was written, besides those that closing writes itself; the future does not count."""
         own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
-        now, times = time.time(), [0.0]
-        for path, kind in self._kinds.items():
+        now, newest = time.time(), 0.0
+        for path, kind in self._walked():
             if kind is FileKind.FILE and path not in own:
                 with contextlib.suppress(OSError):  # removed meanwhile
-                    times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
-        newest = max(written for written in times if written <= now)
+                    written = os.lstat(os.path.join(self.run, path)).st_mtime
+                    newest = max(newest, written if written <= now else 0.0)
         return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
 
     def _is_merged(self) -> bool:
@@ -334,8 +368,8 @@ class RunCloser:
 
     def _is_our_listing(self) -> bool:
         """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
-        contents = snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
-        return read_bytes(os.path.join(self.run, layout.CHECKSUMS)) == contents.listing.to_bytes()
+        listing = snapshot(self.run, self._walked(), layout.NOT_LISTED).contents.listing
+        return _file_digest(os.path.join(self.run, layout.CHECKSUMS)) == listing.digest
 
     def _warn_about_journals(self) -> None:
         """Warn about torn, lost and changed lines."""
@@ -354,7 +388,7 @@ class RunCloser:
 
     def _warn_about_special_files(self, moves: dict[str, str]) -> None:
         """Warn about FIFOs, sockets and devices, under the path that they will have."""
-        for path, kind in self._kinds.items():
+        for path, kind in self._walked():
             if kind is FileKind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
@@ -363,25 +397,26 @@ class RunCloser:
 
     def _write_readme(self) -> None:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
-        outputs = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in own]
-        files = list(sizes(self.run, outputs))
-        page = readme(self._folded, files).encode()
+        outputs = (path for path, kind in self._walked() if kind is FileKind.FILE and path not in own)
+        files = sizes(self.run, outputs)
+        first, more = list(islice(files, MAX_ROWS)), sum(1 for _ in files)
+        page = readme(self._folded, first, more).encode()
         if is_too_large(page):
-            page = readme(fold.cut_to_size(self._folded), files).encode()
+            page = readme(fold.cut_to_size(self._folded), first, more).encode()
         write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
-        self._kinds[self._readme_name] = FileKind.FILE
+        self._kinds[self._readme_name] = self._contents[self._readme_name] = FileKind.FILE
         self._readme_data = page
 
     def _write_checksums(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
-        listed = snapshot(self.run, self._kinds, layout.NOT_LISTED)
+        listed = snapshot(self.run, self._walked(), layout.NOT_LISTED)
         contents = listed.contents
         if listed.changing:
             self._warn_about_changing_files(listed.changing)
             contents = self._with_own_files(contents)
-        elif not {layout.JOURNAL, self._readme_name} <= contents.listing.keys():
+        elif layout.JOURNAL not in contents.listing or self._readme_name not in contents.listing:
             contents = self._with_own_files(contents)  # another process removes them
-        write_run_file(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
+        write_run_file(self.run, layout.CHECKSUMS, contents.listing.blocks, sync=Sync.LATER)
         return contents
 
     def _warn_about_changing_files(self, paths: Sequence[str]) -> None:
@@ -402,7 +437,7 @@ class RunCloser:
             layout.JOURNAL: Digest("sha256", _sha256(self._journals.blocks())),
             self._readme_name: sha256_bytes(self._readme_data),
         }
-        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
+        return contents._replace(listing=contents.listing.with_digests(own))
 
     def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
         files = fold.FileFacts(
@@ -426,6 +461,13 @@ def _generation_class() -> "type[Generation]":
     from runcard.documents.run.generation import Generation  # noqa: PLC0415 - long to load
 
     return Generation
+
+
+def _is_own_name(path: str) -> bool:
+    """Whether a path in the directory of a run is one of runcard's own names."""
+    if "/" in path:
+        return False
+    return path in _OWN_NAMES or bool(layout.journal_names([path]) or _LEFTOVER.fullmatch(path))
 
 
 def ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
@@ -452,9 +494,25 @@ def read_bytes(path: str) -> bytes | None:
     try:
         return read_regular(path)
     except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+        if error.errno in _NO_FILE:
             return None
         raise failure(error, path, "read") from error
+
+
+def _file_digest(path: str) -> Digest | None:
+    """The digest of a regular file; None if it is missing or a link."""
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        if isinstance(error, NotRegularFileError) or error.errno in _NO_FILE:
+            return None
+        raise failure(error, path, "read") from error
+    try:
+        return sha256_descriptor(descriptor)
+    except OSError as error:
+        raise failure(error, path, "read") from error
+    finally:
+        os.close(descriptor)
 
 
 def status_in(document: JsonObject | None) -> str | None:
