@@ -22,7 +22,7 @@ from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_uns
 from runcard.digests import Digest, sha256_bytes, sha256_descriptor
 from runcard.documents import chain
 from runcard.documents.run import fold
-from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
+from runcard.documents.run.events import RUN_HEARTBEAT, WARNING_ADDED
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
@@ -42,6 +42,7 @@ from runcard.files import (
     sync_tree,
 )
 from runcard.observe.clock import timestamp
+from runcard.recording.journal_facts import FoldedEvents, JournalFacts
 from runcard.store import layout
 from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
@@ -75,37 +76,6 @@ class RecorderState(NamedTuple):
     journal_sha256: str  # of the journal as the recorder wrote it
 
 
-class JournalFacts:
-    """What all events of a run tell, whatever their order: to be added in the order of each writer."""
-
-    def __init__(self, run_id: str | None) -> None:
-        self.run_id = run_id
-        self.last_time: str | None = None
-        self.has_ended = False
-        self.first_faults: dict[str, chain.ChainFault] = {}  # by writer
-        self._chains = chain.ChainChecker(str(run_id))
-
-    def add(self, entry: chain.JournalEntry) -> None:
-        moment = entry.line.get("timestamp")
-        if isinstance(moment, str) and (self.last_time is None or moment > self.last_time):
-            self.last_time = moment
-        self.has_ended = self.has_ended or entry.line.get("event") == RUN_ENDED
-        for fault in self._chains.add(entry):
-            self.first_faults.setdefault(fault.writer, fault)
-
-
-class _FoldedEvents:
-    """Events that are folded as they come, and the last line of each writer."""
-
-    def __init__(self) -> None:
-        self.events = fold.EventFold()
-        self.last_lines: dict[str, chain.Line] = {}
-
-    def add(self, entry: chain.JournalEntry) -> None:
-        self.events.add(entry.line)
-        self.last_lines[entry.line["writer"]] = entry.line
-
-
 class RunCloser:
     """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
 
@@ -116,8 +86,8 @@ class RunCloser:
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
         run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
         self._facts = None if state else JournalFacts(run_id)
-        self._first_fold: _FoldedEvents | None = (
-            _FoldedEvents()
+        self._first_fold: FoldedEvents | None = (
+            FoldedEvents()
         )  # of the lines in the order in which they are found
         self._journals = OpenJournals(run, run_id, self._read_line)
         self._has_added_events = False  # by the closing itself
@@ -285,7 +255,7 @@ class RunCloser:
         """Fold the events in the order of time: that in which one writer's lines were found, if none were added."""
         folded, self._first_fold = self._first_fold, None
         if folded is None or self._has_added_events or not self._journals.has_one_writer:
-            folded = _FoldedEvents()
+            folded = FoldedEvents()
             for entry in self._journals:
                 folded.add(entry)
         folded.events.count_once(self._journals.lines)
