@@ -7,6 +7,7 @@ Invariant: on an unchanged directory, `compare(root, make(root).listing)` has no
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from runcard.checksums.directory_listing import FILE, DirectoryWalk, Symlink
@@ -56,6 +57,13 @@ class Unreadable(NamedTuple):
 Difference = Changed | Missing | Unexpected | NotRegular | Unreadable
 
 
+class KnownFile(NamedTuple):
+    """A regular file that the caller has read: its digest in hex, and its size."""
+
+    hex: str
+    size: int
+
+
 class ListingComparison(NamedTuple):
     """All differences by path, and the symbolic links and special files that exist now."""
 
@@ -70,12 +78,29 @@ def compare(
     *,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
+    known: Mapping[str, KnownFile] = MappingProxyType({}),
 ) -> ListingComparison:
-    """Hash every listed file and report all differences; files in `exclude` need not be listed."""
+    """Hash every listed file and report all differences; files in `exclude` need not be listed.
+
+    Files in `known` are not read again; they count as hashed.
+    """
     differences = _DifferenceCollector(exclude)
     tree = DirectoryWalk(root, differences.add_unreadable)
-    paths = differences.check_entries(tree, listing)
-    for hashed in hash_in_parts(root, paths, progress=progress, on_error=differences.add_error):
+    taken: list[KnownFile] = []
+
+    def paths() -> Iterator[str]:
+        for path in differences.check_entries(tree, listing):
+            if path in known:
+                taken.append(known[path])
+                differences.check_digests({path: known[path].hex})
+            else:
+                yield path
+
+    def report(files: int, size: int) -> None:
+        if progress is not None:
+            progress(files + len(taken), size + sum(file.size for file in taken))
+
+    for hashed in hash_in_parts(root, paths(), progress=report, on_error=differences.add_error):
         differences.check_digests(hashed)
     return ListingComparison(differences.sorted(), tuple(tree.symlinks), tuple(tree.others))
 

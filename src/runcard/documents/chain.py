@@ -153,6 +153,7 @@ class JournalLines:
 
 
 def parse_line(raw: bytes) -> Line | None:
+    """A line of a journal; None if it cannot be parsed."""
     try:
         line = decode_json(raw)
     except EncodingError:
@@ -185,7 +186,7 @@ class ChainCheck(NamedTuple):
 def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
     chains = ChainChecker(record_id, first=first)
-    faults = [ChainFault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
+    faults = [unparsed(number) for number in journal.damaged]
     for entry in journal.entries:
         faults += chains.add(entry)
     withheld = tuple(entry for entry in journal.entries if is_withheld(entry.line))
@@ -193,26 +194,40 @@ def check(journal: Journal, record_id: str, *, first: str | None = None) -> Chai
 
 
 class ChainChecker:
-    """Checks the chains of a journal line by line, in the order of the file."""
+    """Checks the chains of a journal line by line, in the order of the file.
 
-    def __init__(self, record_id: str, *, first: str | None = None) -> None:
+    `first` replaces the first link that follows from record and writer. With `is_part`, the lines are a part of a journal:
+    the first of each writer may follow any line.
+    """
+
+    def __init__(self, record_id: str, *, first: str | None = None, is_part: bool = False) -> None:
         self._record_id = record_id
         self._first = first
+        self._is_part = is_part
         self._heads: dict[str, Head] = {}
 
     def add(self, entry: JournalEntry) -> list[ChainFault]:
         """The faults at the next line."""
         writer, seq = entry.line["writer"], entry.line["seq"]
-        previous = self._heads.get(writer) or Head(
-            writer, 0, self._first or first_link(self._record_id, writer)
-        )
+        previous = self._heads.get(writer) or self._start(entry.line)
         self._heads[writer] = Head(writer, seq, entry.line["hash"])
         return [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
+
+    def _start(self, line: Line) -> Head:
+        """What the first line of a writer must follow."""
+        if self._is_part:
+            return Head(line["writer"], line["seq"] - 1, line["prev"])
+        return Head(line["writer"], 0, self._first or first_link(self._record_id, line["writer"]))
 
     @property
     def heads(self) -> tuple[Head, ...]:
         """The end of each writer's chain so far."""
         return tuple(self._heads.values())
+
+
+def unparsed(number: int) -> ChainFault:
+    """The fault of a line that cannot be parsed."""
+    return ChainFault(number, "", 0, "the line cannot be parsed")
 
 
 def is_withheld(line: Line) -> bool:

@@ -39,6 +39,7 @@ from runcard.files import (
     printable,
     read_regular,
     sizes,
+    sync_tree,
 )
 from runcard.observe.clock import timestamp
 from runcard.store import layout
@@ -93,6 +94,18 @@ class JournalFacts:
             self.first_faults.setdefault(fault.writer, fault)
 
 
+class _FoldedEvents:
+    """Events that are folded as they come, and the last line of each writer."""
+
+    def __init__(self) -> None:
+        self.events = fold.EventFold()
+        self.last_lines: dict[str, chain.Line] = {}
+
+    def add(self, entry: chain.JournalEntry) -> None:
+        self.events.add(entry.line)
+        self.last_lines[entry.line["writer"]] = entry.line
+
+
 class RunCloser:
     """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
 
@@ -103,7 +116,10 @@ class RunCloser:
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
         run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
         self._facts = None if state else JournalFacts(run_id)
-        self._journals = OpenJournals(run, run_id, None if self._facts is None else self._facts.add)
+        self._first_fold: _FoldedEvents | None = (
+            _FoldedEvents()
+        )  # of the lines in the order in which they are found
+        self._journals = OpenJournals(run, run_id, self._read_line)
         self._has_added_events = False  # by the closing itself
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
@@ -130,7 +146,8 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+        self._sync_files()
+        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -139,6 +156,13 @@ class RunCloser:
             ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
         remove_open_mark(self.run)
         return document
+
+    def _sync_files(self) -> None:
+        """Make all files durable besides metadata.json, which is replaced next."""
+        kinds = {**self._kinds, layout.CHECKSUMS: FileKind.FILE}
+        kinds.pop(layout.METADATA, None)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
+            sync_tree(self.run, kinds.items())
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
@@ -240,6 +264,14 @@ class RunCloser:
         if moves or not self._is_merged():
             self._merge_journals(moves)
 
+    def _read_line(self, entry: chain.JournalEntry) -> None:
+        if self._facts is not None:
+            self._facts.add(entry)
+        if self._first_fold is not None:
+            self._first_fold.add(entry)
+            if len(self._first_fold.last_lines) > 1:
+                self._first_fold = None  # the lines are to be merged first
+
     def _remove_leftovers(self) -> None:
         """Remove temporary files of processes that were killed."""
         leftovers = [name for name, kind in self._kinds.items() if kind is FileKind.FILE]
@@ -250,13 +282,15 @@ class RunCloser:
             del self._kinds[name]
 
     def _fold_events(self) -> None:
-        folded, last_lines = fold.EventFold(), dict[str, chain.Line]()
-        for entry in self._journals:
-            folded.add(entry.line)
-            last_lines[entry.line["writer"]] = entry.line
-        folded.count_once(self._journals.lines)
-        self._folded = folded.document(self.start, self._newest_file)
-        self._chains = chain.heads(last_lines.values())
+        """Fold the events in the order of time: that in which one writer's lines were found, if none were added."""
+        folded, self._first_fold = self._first_fold, None
+        if folded is None or self._has_added_events or not self._journals.has_one_writer:
+            folded = _FoldedEvents()
+            for entry in self._journals:
+                folded.add(entry)
+        folded.events.count_once(self._journals.lines)
+        self._folded = folded.events.document(self.start, self._newest_file)
+        self._chains = chain.heads(folded.last_lines.values())
 
     def _newest_file_time(self, moves: Collection[str]) -> str | None:
         """When the newest file was written, besides those that closing writes itself; the future does not count."""

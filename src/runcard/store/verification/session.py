@@ -18,14 +18,16 @@ from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, DocumentKind
 from runcard.documents.run.journal_check import is_newer
 from runcard.documents.session import build, cross_document_rules, journal_check
 from runcard.documents.session.events import COLLECTION_STARTED
-from runcard.encoding import JsonObject, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
-from runcard.store.record import SESSION
+from runcard.store.ledger_index import LedgerIndex
+from runcard.store.record import SESSION, Record
 from runcard.store.sessions.directory import is_being_collected
+from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.record_check import Findings, RecordCheck
 from runcard.store.verification.verdict import Verdict
 
@@ -48,17 +50,22 @@ def verify_collection(place: str) -> Verdict:
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
+        first = journal.entries[0].line["prev"] if journal.entries else None
         findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
-            for fault in _under_any_name(journal).faults
+            for fault in chain.check(journal, "", first=first).faults
         ]
     return Verdict(tuple(findings))
 
 
-def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
-    """Check the chains of a journal, whatever record it belongs to."""
-    first = journal.entries[0].line["prev"] if journal.entries else None
-    return chain.check(journal, "", first=first)
+def _faults_under_any_name(scan: JournalScan) -> list[chain.ChainFault]:
+    """The faults in the chains of a journal, whatever record it belongs to."""
+    checker: chain.ChainChecker | None = None
+    faults = [fault for fault in scan.faults if not fault.writer]
+    for number, line in enumerate(scan, 1):
+        checker = checker or chain.ChainChecker("", first=line["prev"])
+        faults += checker.add(chain.JournalEntry(number, b"", line))
+    return faults
 
 
 class SessionCheck(RecordCheck):
@@ -86,16 +93,31 @@ class SessionCheck(RecordCheck):
             )
             yield self.finding("limits", layout.METADATA, message)
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
-        if checked.faults and not _under_any_name(journal).faults:
+    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+        super().__init__(record, limits, index)
+        self._lines: list[chain.Line] = []  # of the journal
+        self._is_renamed = False
+
+    def on_line(self, line: chain.Line) -> None:
+        self._lines.append(line)
+
+    def on_journal(self, scan: JournalScan) -> None:
+        scan.finish()
+        self._is_renamed = bool(scan.faults) and not _faults_under_any_name(scan)
+
+    def document_names(self) -> list[str]:
+        return self.record.document_names()
+
+    def chain_faults(self, scan: JournalScan) -> Findings:
+        if self._is_renamed:
             message = "it is the journal of a session with another name: the directory was renamed, or the journal replaced"
             yield self.finding("chain", self.journal, message)
         else:
-            yield from super().chain_faults(journal, checked)
+            yield from super().chain_faults(scan)
 
     def against_journal(self, stated: JsonObject) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
-        lines = [entry.line for entry in self.events.entries]
+        lines = self._lines
         started = next((line for line in lines if line.get("event") == COLLECTION_STARTED), None)
         if started is None:
             return  # not collected by runcard: its documents are still compared with each other
