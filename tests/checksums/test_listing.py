@@ -5,16 +5,18 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runcard.checksums import Listing, make, read
+from runcard.checksums import Listing, make, read, read_file
+from runcard.checksums.comparison import compare
 from runcard.digests import Digest, sha256_bytes
 from runcard.errors import EncodingError
-from runcard.files import decode_name, encode_name
+from runcard.files import decode_name, encode_name, path_table
 
 HEX = hashlib.sha256(b"x").hexdigest()
 OTHER = hashlib.sha256(b"y").hexdigest()
@@ -235,3 +237,57 @@ class TestReading:
         with contextlib.suppress(EncodingError):
             listing = read(data)
             assert read(listing.to_bytes()) == listing
+
+
+ODD_TREE = [
+    *("a", "a.b", "a b", "a-b", "b/a/c", "b.a", "b/a.c", "b/a-", "-", "back\\slash", "new\nline", "cr\rname"),
+    *("é", "日本", "\U0001f600", os.fsdecode(b"\xff"), os.fsdecode(b"d\x80/\xfe"), "deep/" * 20 + "file"),
+]
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 1], ids=["in memory", "in a file"])
+def test_a_listing_has_the_same_bytes_wherever_its_entries_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int
+) -> None:
+    for name in ODD_TREE:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(os.fsencode(name))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("a.b")
+    monkeypatch.setattr(path_table, "MEMORY", memory)
+    names = [b"./-" if name == b"-" else name for name in sorted(map(os.fsencode, ODD_TREE))]
+    done = subprocess.run(["sha256sum", "--", *names], cwd=tmp_path, capture_output=True, check=True)
+    contents = make(tmp_path)
+    assert contents.listing.to_bytes() == done.stdout
+    assert [link.path for link in contents.symlinks] == ["link"]
+    listing = read(contents.listing.to_bytes())
+    assert listing == contents.listing
+    assert compare(tmp_path, listing).differences == ()
+    (tmp_path / "a.b").write_bytes(b"other")
+    (tmp_path / "b.a").unlink()
+    (tmp_path / "b.b").touch()
+    found = compare(tmp_path, listing).differences
+    assert [(type(each).__name__, each.path) for each in found] == [
+        *(("Changed", "a.b"), ("Missing", "b.a"), ("Unexpected", "b.b")),
+    ]
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 1], ids=["in memory", "in a file"])
+def test_a_listing_in_any_order_is_read(monkeypatch: pytest.MonkeyPatch, memory: int) -> None:
+    monkeypatch.setattr(path_table, "MEMORY", memory)
+    lines = [f"{sha256_bytes(b'%d' % number).hex}  {number}\n".encode() for number in range(3_000)]
+    listing = read(b"".join(lines))
+    assert list(listing) == sorted(map(str, range(3_000)))
+    assert listing["2999"] == sha256_bytes(b"2999")
+    with pytest.raises(EncodingError, match="7 is listed twice") as caught:
+        read(b"".join([*lines, lines[7]]))
+    assert caught.value.line == 3_001
+
+
+def test_all_bytes_of_a_malformed_file_are_passed_on() -> None:
+    data = f"{HEX}  a\nodd\n".encode() + f"{HEX}  b\n".encode() * 3_000
+    blocks: list[bytes] = []
+    with pytest.raises(EncodingError) as caught:
+        read_file(BytesIO(data), blocks.append)
+    assert caught.value.line == 2
+    assert b"".join(blocks) == data

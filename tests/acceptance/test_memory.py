@@ -1,0 +1,65 @@
+"""The memory that runcard needs does not grow with the number of files."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILES = 60_000
+MOST, MOST_TO_COLLECT = 60, 75  # MiB; with all files in memory, more is needed
+
+PEAK = """
+import re, sys
+status = open("/proc/self/status").read()
+print(int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) // 1024)
+"""
+MAKE = """
+import os, sys
+def make(folder):
+    for number in range({files}):
+        if number % 1000 == 0:
+            os.makedirs(inner := os.path.join(folder, f"{{number // 1000:03}}"))
+        os.close(os.open(os.path.join(inner, f"file-{{number:07}}.txt"), os.O_WRONLY | os.O_CREAT))
+"""
+CLOSE = """
+import runcard
+with runcard.record(outputs=sys.argv[1]) as run:
+    make(os.path.join(run.path, "data"))
+"""
+COLLECT = """
+import runcard
+make(sys.argv[1] + "/workspace")
+agent = dict(instance_id="a1", name="coder", role="general", model="m", status="completed", tokens_used=1, cost=0.1)
+agent |= dict(created_at="2026-01-01T00:00:00Z", terminated_at="2026-01-01T01:00:00Z")
+agent |= dict(workspace=sys.argv[1] + "/workspace")
+spec = dict(team_session_id="s1", instances=[agent])
+assert not runcard.collect(spec, artifacts=sys.argv[1] + "/store").omissions
+"""
+VERIFY = """
+import glob, runcard
+(path,) = glob.glob(sys.argv[1])
+assert all(result.verdict.intact for result in runcard.verify(path))
+"""
+
+
+def peak(script: str, *arguments: str) -> int:
+    """The peak memory of a process that runs a script, in MiB."""
+    source = MAKE.format(files=FILES) + script + PEAK
+    done = subprocess.run(
+        [sys.executable, "-c", source, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_many_output_files_of_a_run_need_little_memory(tmp_path: Path) -> None:
+    assert peak(CLOSE, str(tmp_path)) <= MOST
+    assert peak(VERIFY, f"{tmp_path}/20*") <= MOST
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_many_files_of_a_session_need_little_memory(tmp_path: Path) -> None:
+    assert peak(COLLECT, str(tmp_path)) <= MOST_TO_COLLECT
+    assert peak(VERIFY, f"{tmp_path}/store/20*") <= MOST
