@@ -89,7 +89,7 @@ def test_a_chain_that_nobody_touched_holds(lines: list[dict[str, Any]]) -> None:
     checked = chain.check(journal, RECORD)
     assert (checked.faults, checked.withheld, journal.torn, journal.damaged) == ((), (), b"", ())
     assert checked.heads == (chain.Head(WRITERS[0], len(lines), lines[-1]["hash"]),)
-    assert checked.heads == chain.heads(journal.entries)
+    assert checked.heads == chain.heads(entry.line for entry in journal.entries)
     assert checked.heads[0].to_dict() == {
         "writer": WRITERS[0],
         "count": len(lines),

@@ -72,13 +72,22 @@ class Listing(Mapping[str, Digest]):
     def __repr__(self) -> str:
         return f"<Listing of {len(self)} files>"
 
+    def with_digests(self, digests: Mapping[str, Digest]) -> "Listing":
+        """A listing with some digests added or replaced."""
+        hexes: PathTable[str] = PathTable()
+        entries = iter(self._hexes)
+        while some := dict(islice(entries, _LINES_IN_BLOCK)):
+            hexes.update(some)
+        hexes.update({path: digest.hex for path, digest in digests.items()})
+        return Listing.from_hex(hexes)
+
     def hex_items(self) -> Iterator[tuple[str, str]]:
         """Each path with the hex digits of its digest."""
         return iter(self._hexes)
 
     def blocks(self) -> Iterator[bytes]:
         """The output of `sha256sum` for these files in this order, in blocks of whole lines."""
-        return _encoded(iter(self._hexes))
+        return listing_blocks(iter(self._hexes))
 
     def to_bytes(self) -> bytes:
         """The output of `sha256sum` for these files in this order."""
@@ -93,7 +102,7 @@ class Listing(Mapping[str, Digest]):
 def listing_digest(entries: Iterator[tuple[str, str]]) -> Digest:
     """The digest of a listing of these paths and digests in hex, which are sorted."""
     hasher = sha256()
-    for block in _encoded(entries):
+    for block in listing_blocks(entries):
         hasher.update(block)
     return Digest("sha256", hasher.hexdigest())
 
@@ -175,7 +184,8 @@ def _duplicate(path: str, number: int) -> EncodingError:
     )
 
 
-def _encoded(entries: Iterator[tuple[str, str]]) -> Iterator[bytes]:
+def listing_blocks(entries: Iterator[tuple[str, str]]) -> Iterator[bytes]:
+    """A listing of these paths and digests in hex, which are sorted, in blocks of whole lines."""
     while some := list(islice(entries, _LINES_IN_BLOCK)):
         paths = [path for path, _ in some]
         names = "".join(paths)

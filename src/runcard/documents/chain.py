@@ -250,9 +250,9 @@ def _reasons(line: Line, previous: Head) -> Iterable[str]:
             yield "the payload does not match its digest"
 
 
-def heads(entries: Iterable[JournalEntry]) -> tuple[Head, ...]:
+def heads(lines: Iterable[Line]) -> tuple[Head, ...]:
     """The end of each writer's chain, according to its last line."""
-    last = {entry.line["writer"]: entry.line for entry in entries}
+    last = {line["writer"]: line for line in lines}
     return tuple(Head(writer, line["seq"], line["hash"]) for writer, line in last.items())
 
 

@@ -34,10 +34,14 @@ def exact_sum(amounts: Iterable[float]) -> "Decimal":
     return reduce(add_exactly, amounts, Decimal(0))
 
 
-def add_exactly(total: "Decimal", amount: float) -> "Decimal":
+def add_exactly(total: "Decimal", amount: "Decimal | float") -> "Decimal":
+    return _exact_context().add(total, as_decimal(amount))
+
+
+def as_decimal(amount: "Decimal | float") -> "Decimal":
     from decimal import Decimal  # noqa: PLC0415
 
-    return _exact_context().add(total, Decimal(str(amount)))
+    return amount if isinstance(amount, Decimal) else Decimal(str(amount))
 
 
 def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False) -> bool:

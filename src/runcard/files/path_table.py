@@ -13,7 +13,7 @@ Invariant: iterating yields each path once, in strictly increasing order of its 
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from runcard.files.names import encode_name
@@ -67,9 +67,9 @@ class PathTable(Generic[V]):
         if path in self._recent:
             return self._recent[path]
         key = encode_name(path)
-        for chain in reversed(self._chains):
-            place = bisect_right(chain, key, key=lambda block: block.first)
-            if place and path in (entries := self._read(chain[place - 1])):
+        for blocks in reversed(self._chains):
+            place = bisect_right(blocks, key, key=lambda block: block.first)
+            if place and path in (entries := self._read(blocks[place - 1])):
                 return entries[path]
         return None
 
@@ -84,13 +84,15 @@ class PathTable(Generic[V]):
 
     def __iter__(self) -> Iterator[tuple[str, V]]:
         """All entries, in order; the table must not be changed meanwhile."""
-        recent = iter(_in_order(self._recent))
-        if not self._chains:
-            return recent
-        return _merged([*map(self._entries, self._chains), recent])
+        recent = _in_order(self._recent)
+        chains = list(map(self._entries, self._chains))
+        if not recent or not chains or self._last < encode_name(recent[0][0]):
+            last = chains.pop() if chains else ()
+            return _merged([*chains, chain(last, recent)])
+        return _merged([*chains, iter(recent)])
 
-    def _entries(self, chain: list[_Block]) -> Iterator[tuple[str, V]]:
-        for block in chain:
+    def _entries(self, blocks: list[_Block]) -> Iterator[tuple[str, V]]:
+        for block in blocks:
             yield from zip(*self._load(block), strict=True)
 
     def _load(self, block: _Block) -> tuple[list[str], list[V]]:
@@ -150,6 +152,9 @@ def _in_order(entries: dict[str, V]) -> list[tuple[str, V]]:
 
 
 def _merged(chains: list[Iterator[tuple[str, V]]]) -> Iterator[tuple[str, V]]:
+    if len(chains) == 1:
+        yield from chains[0]
+        return
     from heapq import merge  # noqa: PLC0415 - small tables do not need it
 
     last: tuple[str, V] | None = None

@@ -6,7 +6,7 @@ Invariants: every chunk has a reply in the end, whatever happens to the helpers;
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,7 +65,7 @@ def process_chunks(
     progress: ProgressCounter,
     *,
     clean_up: Callable[[FileChunk], object] | None = None,
-) -> Iterator[FileChunk]:
+) -> Generator[FileChunk, None, None]:
     """Get a reply for every chunk, from a helper or from `work`, which does the same here; yields them in their order.
 
     `clean_up` is called for a chunk whose helper died, before the chunk is done here.

@@ -24,8 +24,9 @@ from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
 from runcard.files import NotRegularFileError, failure, open_regular, printable, read_regular
-from runcard.files.locks import NO_LOCKS
+from runcard.files.locks import lock_open_file
 from runcard.files.processes import is_alive
+from runcard.store.locks import LOCK_TIMEOUT
 
 EVENT_LIMIT = 1 << 20  # bytes of the longest line, by default
 
@@ -92,13 +93,12 @@ class JournalWriter:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                os.close(self._descriptor)
+            self.has_lock = lock_open_file(self._descriptor, self.path, timeout=LOCK_TIMEOUT)
+        except BaseException as error:
+            os.close(self._descriptor)
+            if isinstance(error, OSError):
                 raise failure(error, self.path, "lock the journal") from error
-        else:
-            self.has_lock = True
+            raise
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
         """Add a line; `fields` are its fields besides those of the chain.
@@ -245,17 +245,25 @@ def read_journal(path: str) -> Journal:
 
 def stream_journal(path: str) -> JournalStream:
     """A journal to be read line by line, as often as needed; iterating it raises the errors of `read_journal`."""
-    return JournalStream(lambda: _read_blocks(path))
+    return JournalStream(lambda: read_blocks(path))
 
 
-def _read_blocks(path: str) -> Iterator[bytes]:
+def read_blocks(path: str) -> Iterator[bytes]:
+    """The bytes of a journal."""
+    descriptor = open_journal(path)
     try:
-        descriptor = open_regular(path)
-        try:
-            while block := os.read(descriptor, _BLOCK):
-                yield block
-        finally:
-            os.close(descriptor)
+        while block := os.read(descriptor, _BLOCK):
+            yield block
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
+    finally:
+        os.close(descriptor)
+
+
+def open_journal(path: str) -> int:
+    """A descriptor to read a journal from; raises the errors of `read_journal`."""
+    try:
+        return open_regular(path)
     except NotRegularFileError:
         raise _not_regular(path) from None
     except OSError as error:

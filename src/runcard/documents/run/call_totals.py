@@ -8,9 +8,9 @@ Values come from a journal: they may be of any type. If they cannot be added up,
 
 import sys
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from runcard.documents.exact_sums import add_exactly, all_known, exact_sum, money_agrees, plain_number
+from runcard.documents.exact_sums import add_exactly, all_known, as_decimal, money_agrees, plain_number
 from runcard.documents.run.call_facts import (
     SERVER_TOOLS,
     CallTimes,
@@ -111,6 +111,28 @@ class _CountSum:
         return None if self._is_empty or not self._is_known else sum(self._others, self._total)  # type: ignore[return-value]
 
 
+class _CallUsage(NamedTuple):
+    """What one call used and cost."""
+
+    input: float | None
+    output: float | None
+    source: int  # of the counts, as a position in TOKEN_SOURCES
+    amount: "Decimal | None"  # what is known of the cost
+    is_cost_known: bool  # as a whole
+
+    @classmethod
+    def of(cls, call: JsonObject) -> Self:
+        tokens, source, cost = call.get("tokens") or {}, call.get("token_source"), call.get("cost_usd")
+        amount = call.get(KNOWN_COST) if cost is None else cost
+        return cls(
+            tokens.get("input"),
+            tokens.get("output"),
+            TOKEN_SOURCES.index(source if source in TOKEN_SOURCES else None),
+            None if amount is None else as_decimal(amount),
+            cost is not None,
+        )
+
+
 class _UsageSum:
     """What some of the calls used and cost."""
 
@@ -123,19 +145,14 @@ class _UsageSum:
         self._is_cost_known = True
         self._weakest = 0  # of the sources of counts
 
-    def add(self, call: JsonObject) -> None:
+    def add(self, call: "_CallUsage") -> None:
         self.calls += 1
-        tokens = call.get("tokens") or {}
-        self.input.add(tokens.get("input"))
-        self.output.add(tokens.get("output"))
-        source = call.get("token_source")
-        self._weakest = max(self._weakest, TOKEN_SOURCES.index(source if source in TOKEN_SOURCES else None))
-        amount = call.get("cost_usd")
-        if amount is None:
-            self._is_cost_known = False
-            amount = call.get(KNOWN_COST)
-        if amount is not None:
-            self._amount = exact_sum([amount]) if self._amount is None else add_exactly(self._amount, amount)
+        self.input.add(call.input)
+        self.output.add(call.output)
+        self._weakest = max(self._weakest, call.source)
+        self._is_cost_known = self._is_cost_known and call.is_cost_known
+        if call.amount is not None:
+            self._amount = call.amount if self._amount is None else add_exactly(self._amount, call.amount)
 
     @property
     def cost(self) -> float | int | None:
@@ -165,11 +182,10 @@ class _BreakdownRow:
         self.first = sys.maxsize  # the number of its first call
         self.tools: ToolUses = {}
 
-    def add(self, number: int, name: str | None, call: JsonObject) -> None:
+    def add(self, number: int, name: str | None, usage: _CallUsage) -> None:
         if number < self.first:
             self.first, self.name = number, name
-        self.usage.add(call)
-        add_tool_uses(self.tools, number, call)
+        self.usage.add(usage)
 
     def to_dict(self, by: str) -> JsonObject:
         usage = self.usage
@@ -199,7 +215,8 @@ class _Totals:
         self._breakdowns: dict[str, dict[str | None, _BreakdownRow]] = {"step": {}, "model": {}}
 
     def add(self, number: int, call: JsonObject) -> None:
-        self.usage.add(call)
+        usage = _CallUsage.of(call)
+        self.usage.add(usage)
         self.times.add(call)
         self.model.add(call)
         tokens = call.get("tokens") or {}
@@ -212,7 +229,9 @@ class _Totals:
             value = call.get(by)
             if value not in rows:
                 rows[value] = _BreakdownRow()
-            rows[value].add(number, value, call)
+            rows[value].add(number, value, usage)
+        if SERVER_TOOLS in call:
+            add_tool_uses(self._breakdowns["model"][call.get("model")].tools, number, call)
 
     def _add_price_row(self, number: int, row: JsonObject) -> None:
         for place, (first, known) in enumerate(self._price_rows):
