@@ -80,7 +80,8 @@ def _forked(items: Sequence[T], work: Work[T, R], progress: Progress) -> Iterato
                 yield work(items[index], progress)
             else:
                 result, amount = found
-                progress(*amount)
+                if any(amount):
+                    progress(*amount)
                 yield result
     finally:
         pool.close()

@@ -133,7 +133,7 @@ class _NamedChains:
     def __init__(self, *, whole_ledgers: bool) -> None:
         self._whole_ledgers = whole_ledgers
         self._checked: set[str] = set()  # stores whose ledgers were checked as a whole
-        self._reported: set[Finding] = set()
+        self._reported: set[tuple[str, Finding]] = set()  # by store
         self.indexes: dict[str, LedgerIndex] = {}  # of stores with many such records
 
     def findings(self, named: Verified) -> Iterator[Verified]:
@@ -142,8 +142,8 @@ class _NamedChains:
             return
         with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
             found = dict.fromkeys(self._found(store, named.mentions))
-            new = tuple(finding for finding in found if finding not in self._reported)
-            self._reported.update(new)
+            new = tuple(finding for finding in found if (store, finding) not in self._reported)
+            self._reported.update((store, finding) for finding in new)
             if new:
                 yield Verified(store, Verdict(new, records=0), store)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from runcard.documents.findings import INTACT, ledger_finding
+from runcard.documents.findings import COMPLETE, INTACT, ledger_finding
 from runcard.encoding import Limits
-from runcard.errors import StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.parallel.forks import work_in_order
@@ -77,10 +77,15 @@ def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
         replace(finding, message=_open_message(run)) if finding.kind == "open" else finding
         for finding in verdict.findings
     ]
-    ledgers = search_ledgers(run.store, run.id)
-    if any(entry.id == run.id for ledger in ledgers for entry in ledger.entries):
-        message = "it says that it is not closed, and the ledger has it as closed"
-        findings.append(ledger_finding(findings[0].record or "", layout.METADATA, message, breaks=INTACT))
+    name = findings[0].record or ""
+    try:
+        ledgers = search_ledgers(run.store, run.id)
+    except RuncardError as error:
+        findings.append(ledger_finding(name, layout.METADATA, error.message, breaks=COMPLETE))
+    else:
+        if any(entry.id == run.id for ledger in ledgers for entry in ledger.entries):
+            message = "it says that it is not closed, and the ledger has it as closed"
+            findings.append(ledger_finding(name, layout.METADATA, message, breaks=INTACT))
     return replace(verdict, findings=tuple(findings))
 
 
