@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +46,11 @@ def say(text: str) -> None:
     click.echo(_printable(text), color=colour())
 
 
-def say_lines(lines: Iterable[str]) -> None:
-    """Print many lines of data to stdout at once."""
-    click.echo("\n".join(map(_printable, lines)), color=colour())
+def say_text(text: str) -> None:
+    """Print the lines of a text to stdout."""
+    is_printable = text.replace("\n", "").isprintable()  # as most are: then no line has to be looked at
+    lines = text.removesuffix("\n") if is_printable else "\n".join(map(_printable, text.splitlines()))
+    click.echo(lines, color=colour())
 
 
 def say_done(text: str) -> None:

@@ -15,6 +15,7 @@ from runcard.files.opening import (
     type_name,
 )
 from runcard.files.os_errors import failure
+from runcard.files.path_table import PathTable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
 from runcard.files.sync import fsync_directory, sync_filesystem, sync_tree
@@ -26,6 +27,7 @@ __all__ = [
     "JsonName",
     "NotRegularFileError",
     "OnError",
+    "PathTable",
     "Sync",
     "WalkEntry",
     "check_relative",

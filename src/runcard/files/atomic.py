@@ -11,6 +11,7 @@ users whom its final mode excludes. A process that is killed can leave its tempo
 import contextlib
 import errno
 import os
+from collections.abc import Iterable
 from enum import Enum
 from stat import S_IMODE, S_ISLNK
 
@@ -22,19 +23,20 @@ class Sync(Enum):
     """What is synced to disk before the new file is renamed."""
 
     FILE = "the file"
+    CONTENTS = "the file; the caller syncs the directory, once for many files"
     LATER = "nothing: the caller syncs many files together"
 
 
 def write_atomic(
     path: str | os.PathLike[str],
-    data: bytes,
+    data: bytes | Iterable[bytes],
     *,
     mode: int | None = None,
     replace: bool = True,
     follow: bool = True,
     sync: Sync = Sync.FILE,
 ) -> None:
-    """Make `data` the contents of `path`, synced to disk unless `sync` is LATER.
+    """Make `data`, as a whole or in blocks, the contents of `path`, synced to disk as far as `sync` says.
 
     Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
     its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
@@ -58,7 +60,7 @@ def _link_loop() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> bool:
+def _write(path: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool) -> bool:
     """Write the file; returns False, and writes nothing, if the name is a link that must stay."""
     folder, name = os.path.split(path)
     directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -73,14 +75,17 @@ def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: boo
     return True
 
 
-def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> None:
+def _write_in(
+    directory: int, name: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool
+) -> None:
     descriptor, temporary = _create(directory, name, 0o666 if mode is None else mode)
     try:
         try:
             if mode is not None and S_IMODE(os.fstat(descriptor).st_mode) != mode:
                 os.fchmod(descriptor, mode)  # bits that the umask removed; the file is still empty
-            write_all(descriptor, data)
-            if sync is Sync.FILE:
+            for block in (data,) if isinstance(data, bytes) else data:
+                write_all(descriptor, block)
+            if sync in {Sync.FILE, Sync.CONTENTS}:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -89,7 +94,7 @@ def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sy
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename
             os.unlink(temporary, dir_fd=directory)
         raise
-    if sync is not Sync.LATER:
+    if sync not in {Sync.LATER, Sync.CONTENTS}:
         os.fsync(directory)
 
 

@@ -4,7 +4,7 @@ There are two verdicts: *intact* (the files are unchanged, or changed by recorde
 missing, no end was cut off). Every finding names its file. The docs say what cannot be detected without a signature.
 """
 
-from runcard.store.verification.ledgers import LedgerFile, is_store, verify_chains, verify_ledgers
+from runcard.store.verification.ledgers import is_store, missing_record, verify_chain, verify_ledgers
 from runcard.store.verification.lost_runs import verify_open_marks
 from runcard.store.verification.run import RunCheck
 from runcard.store.verification.session import SessionCheck, verify_collection
@@ -12,13 +12,13 @@ from runcard.store.verification.verdict import Verdict, unreadable
 from runcard.store.verification.verify_record import verify_record
 
 __all__ = [
-    "LedgerFile",
     "RunCheck",
     "SessionCheck",
     "Verdict",
     "is_store",
+    "missing_record",
     "unreadable",
-    "verify_chains",
+    "verify_chain",
     "verify_collection",
     "verify_ledgers",
     "verify_open_marks",
