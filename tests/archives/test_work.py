@@ -69,6 +69,14 @@ def test_restoring_syncs_once_however_many_files_there_are(here: Path) -> None:
     assert syncs[0][1] == 1
 
 
+def test_archiving_syncs_no_directory_more_often_than_needed(here: Path) -> None:
+    record = make_run(here / "outputs", 300)
+    with counted("fsync", "fdatasync") as counts:
+        archive(record)
+    # Four files (archive, copy, member index, index) and the ledger; and the directories with their names.
+    assert counts["fsync"] + counts["fdatasync"] <= 9
+
+
 def test_a_restored_file_is_written_once_and_needs_no_second_look(here: Path) -> None:
     record = make_run(here / "outputs", 300)
     (record / "0" / "0.txt").chmod(0o600)

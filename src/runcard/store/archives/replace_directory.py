@@ -13,7 +13,15 @@ from collections.abc import Iterator
 from typing import Self
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
+from runcard.files import (
+    Sync,
+    failure,
+    fsync_directory,
+    locked,
+    open_directory,
+    printable,
+    write_atomic,
+)
 from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.parallel.progress import Progress
 from runcard.store import layout
@@ -95,9 +103,12 @@ class NewArchive:
                 if not replace and os.path.lexists(self._target):
                     raise other_archive(self._target)
                 os.replace(self._path, self._target)
-            write_atomic(layout.metadata_copy(self._target), metadata, mode=mode, follow=False)
-            write_atomic(layout.member_index(self._target), places, mode=mode, follow=False)
-            fsync_directory(os.path.dirname(self._target))
+            for path, data in (
+                (layout.metadata_copy(self._target), metadata),
+                (layout.member_index(self._target), places),
+            ):
+                write_atomic(path, data, mode=mode, follow=False, sync=Sync.CONTENTS)
+            fsync_directory(os.path.dirname(self._target))  # all three names
             fsync_directory(layout.folder_of_archive(self._target))
         except OSError as error:
             place = (
