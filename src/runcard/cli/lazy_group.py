@@ -1,7 +1,6 @@
 """A group of commands. Each command is imported when it is called, and gets what all commands share."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -47,6 +46,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _suggestion(self, name: str) -> str:
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong command
+
         close = get_close_matches(name, self._table, n=1)
         return f" Did you mean '{close[0]}'?" if close else ""
 

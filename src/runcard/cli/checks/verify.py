@@ -40,11 +40,12 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
-    from runcard.operations.checks.pin import check_pins, read_pins  # noqa: PLC0415
     from runcard.operations.checks.verify import summary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if pin is not None:
+        from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
+
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
@@ -52,7 +53,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     for result in batch.over(verify(*paths, progress=bar.advance, limits=read_settings().limits)):
         results.append(result)
         _add(batch, result)
-    pinned = None if pin is None else check_pins(pin, paths, results)
+    pinned = None if pin is None else _check_pins(pin, paths, results)
     for result in pinned.results if pinned else ():
         results.append(result)
         _add(batch, result)
@@ -64,6 +65,12 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     if pinned is not None:
         _add_pins(batch, pinned)
     return batch.finish()
+
+
+def _check_pins(pin: str, paths: tuple[str, ...], results: "list[Verified]") -> "PinCheck":
+    from runcard.operations.checks.pin import check_pins  # noqa: PLC0415
+
+    return check_pins(pin, paths, results)
 
 
 def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import BinaryIO
 
 from runcard.documents.session.instance import Instance
@@ -46,6 +45,8 @@ class ShownSession:
             raise UsageError(
                 f"{len(matches)} agents are called {printable(name)}", hint=f"name one by its id: {ids}"
             )
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
+
         names = [word for entry in instances for word in (entry["name"], entry["instance_id"])]
         near = get_close_matches(name[:100], names, 1)
         some = ", ".join(printable(entry["name"]) for entry in instances[:10])

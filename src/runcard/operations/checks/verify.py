@@ -23,7 +23,6 @@ from runcard.store.verification import (
     is_store,
     unreadable,
     verify_chains,
-    verify_collection,
     verify_ledgers,
     verify_open_marks,
     verify_record,
@@ -165,6 +164,8 @@ def _verify_directory(record: DirectoryRecord, progress: Progress | None, limits
     """The verdict on a record in its directory."""
     path, store = record.path, record.store
     if layout.is_collection(path):
+        from runcard.store.verification.session import verify_collection  # noqa: PLC0415 - long to load
+
         return guarded(path, partial(verify_collection, path))
     if record.is_instance:
         problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")

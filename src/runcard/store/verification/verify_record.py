@@ -2,8 +2,8 @@
 
 from runcard.encoding import Limits
 from runcard.store.record import SESSION, Progress, Record
+from runcard.store.verification.record_check import RecordCheck
 from runcard.store.verification.run import RunCheck
-from runcard.store.verification.session import SessionCheck
 from runcard.store.verification.verdict import Verdict
 
 
@@ -12,5 +12,12 @@ def verify_record(
 ) -> Verdict:
     """Check a run or a session, in its directory or in an archive, against all recorded digests, chains and ledger entries."""
     problems = record.problems(progress)  # an archive is read here; only then its kind is certain
-    check = SessionCheck if record.kind == SESSION else RunCheck
-    return Verdict(tuple(check(record, limits or Limits()).findings(problems, progress)))
+    return Verdict(tuple(_check_of(record)(record, limits or Limits()).findings(problems, progress)))
+
+
+def _check_of(record: Record) -> type[RecordCheck]:
+    if record.kind != SESSION:
+        return RunCheck
+    from runcard.store.verification.session import SessionCheck  # noqa: PLC0415 - it imports all documents of a session
+
+    return SessionCheck
