@@ -85,11 +85,9 @@ def _accepts_text(schema: JsonObject, value: str) -> bool:
     return pattern in PATTERNS and value.isascii() and "\n" not in value and bool(re.match(pattern, value))
 
 
-def _accepts_number(schema: JsonObject, value: bool | float | None) -> bool:
-    """For null and booleans as well, which every limit accepts."""
-    if isinstance(value, bool) or value is None:
-        return True
-    return -_EXACT < value < _EXACT and value >= schema.get("minimum", value)
+def _accepts_number(schema: JsonObject, value: float | None) -> bool:
+    """For null as well, which every limit accepts."""
+    return value is None or (-_EXACT < value < _EXACT and value >= schema.get("minimum", value))
 
 
 def _is_plain(text: object) -> bool:
