@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
+from runcard.cli import declare
 from runcard.cli.exit_codes import ExitCode, code_for_severity, worst
-from runcard.cli.options import PATH, json_option, progress_option
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
@@ -18,16 +16,16 @@ if TYPE_CHECKING:
 _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
 
 
-@click.command("verify")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
-@click.option(
+@declare.command("verify")
+@declare.argument("paths", nargs=-1, required=True, metavar="PATH...", type="PATH")
+@declare.option(
     "--pin",
     metavar="FILE",
-    type=PATH,
+    type="PATH",
     help="Compare the ledgers with FILE, which holds their ends at the last check, and update it. Keep FILE outside the store.",
 )
-@progress_option
-@json_option
+@declare.progress_option
+@declare.json_option
 def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_json: bool) -> int:
     """Hash every file of the records at PATH and compare it with the record.
 
