@@ -7,9 +7,8 @@ file's name. Documents are JSON; test plans are YAML.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import schema
 from runcard.documents.document import Document
@@ -55,8 +54,7 @@ def model_of(kind: str) -> type[Document]:
     return model
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedDocument:
+class ParsedDocument(NamedTuple):
     """A document's data and all findings about it."""
 
     report: Report
@@ -114,7 +112,7 @@ def _with_file_checks(parsed: ParsedDocument, check_files: FileCheck | None) -> 
     refused = any(found.rule == "version.newer-major" for found in report.findings)
     if check_files is None or data is None or refused or report.kind != TESTPLAN.name:
         return parsed
-    return replace(parsed, report=replace(report, findings=(*report.findings, *check_files(data))))
+    return parsed._replace(report=report._replace(findings=(*report.findings, *check_files(data))))
 
 
 def _with_positions(
@@ -129,7 +127,7 @@ def _with_positions(
         findings = (_bom(), *findings)
     if findings or parsed.report.kind == TESTPLAN.name:
         findings = locate_all(findings, as_text(data, limits))
-    return replace(parsed, report=replace(parsed.report, findings=findings))
+    return parsed._replace(report=parsed.report._replace(findings=findings))
 
 
 def load_document(
@@ -165,7 +163,7 @@ def add_findings(parsed: ParsedDocument, more: Iterable[Finding], source: bytes)
     if not added:
         return parsed.report
     findings = (*parsed.report.findings, *_locate(added, as_text(source, NONE)))
-    return replace(parsed.report, findings=sorted_findings(findings))
+    return parsed.report._replace(findings=sorted_findings(findings))
 
 
 def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> "MigratedData":  # noqa: ANN401
@@ -235,13 +233,13 @@ def _with_lines(
     findings: Iterable[Finding], positions: dict[str, Position] | dict[str, "YamlPosition"]
 ) -> Findings:
     return sorted_findings(
-        replace(f, line=positions[f.path].line, column=positions[f.path].column) for f in findings
+        f._replace(line=positions[f.path].line, column=positions[f.path].column) for f in findings
     )
 
 
 def _undecodable(error: EncodingError) -> Finding:
     undecodable = finding(error.rule, "", error.message, hint=error.hint)
-    return replace(undecodable, line=error.line, column=error.column)
+    return undecodable._replace(line=error.line, column=error.column)
 
 
 def _bom() -> Finding:

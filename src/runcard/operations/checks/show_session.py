@@ -2,8 +2,7 @@
 
 import contextlib
 import os
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from runcard.documents.session.instance import Instance
 from runcard.encoding import JsonObject, Limits
@@ -14,8 +13,7 @@ from runcard.store.amendments.read import Amendments
 from runcard.store.record import MissingDocumentError, Record
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSession:
+class ShownSession(NamedTuple):
     """A session with everything that `runcard show` prints."""
 
     record: Record
@@ -56,8 +54,7 @@ class ShownSession:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ShownInstance:
+class ShownInstance(NamedTuple):
     """One agent of a session with everything that `runcard show` prints."""
 
     session: str

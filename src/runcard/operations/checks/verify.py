@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -65,9 +64,9 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
     if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
         name = os.path.dirname(name) or "."
     if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
-        yield replace(_archive(name, progress, limits), is_named=True)
+        yield _archive(name, progress, limits)._replace(is_named=True)
     elif layout.is_collection(name) or _is_record(name):
-        yield replace(_verify_directory(DirectoryRecord(name, limits), progress, limits), is_named=True)
+        yield _verify_directory(DirectoryRecord(name, limits), progress, limits)._replace(is_named=True)
     elif os.path.lexists(name):
         yield from (
             _folder_of_archives(name, progress, limits)
@@ -83,14 +82,14 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     try:
         record = open_record(word, limits)
     except StoreError as error:
-        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.full_hint)
+        yield Verified(word, unreadable(word, error)._replace(records=0), hint=error.full_hint)
         return
     if not record.is_archived:
-        yield replace(
-            _verify_directory(DirectoryRecord(record.path, limits), progress, limits), is_named=True
+        yield _verify_directory(DirectoryRecord(record.path, limits), progress, limits)._replace(
+            is_named=True
         )
         return
-    yield replace(_archive(record.path, progress, limits), is_named=True)
+    yield _archive(record.path, progress, limits)._replace(is_named=True)
     yield from _missing_directory(record)
 
 
@@ -115,7 +114,7 @@ def _missing_directory(record: Record) -> Iterator[Verified]:
 
     result = guarded(store, check, store)
     if result.verdict.findings:
-        yield replace(result, verdict=replace(result.verdict, records=0))
+        yield result._replace(verdict=result.verdict._replace(records=0))
 
 
 def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
@@ -169,25 +168,25 @@ def _verify_directory(record: DirectoryRecord, progress: Progress | None, limits
         return guarded(path, partial(verify_collection, path))
     if record.is_instance:
         problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
-        return Verified(path, replace(unreadable(path, problem), records=0))
+        return Verified(path, unreadable(path, problem)._replace(records=0))
     real = os.path.realpath(path)
     if record.kind == SESSION and os.path.basename(real) != record.name:  # its name is a part of its chains
         record = DirectoryRecord(real, limits)
     result = guarded(path, partial(verify_record, record, progress=progress, limits=limits), store)
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
-    return replace(result, verdict=_as_of_now(record, result.verdict)) if is_open else result
+    return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result
 
 
 def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
     """The verdict on a run that is not closed, with the current state of its process and its ledger entry."""
     findings = [
-        replace(finding, message=_open_message(run)) if finding.kind == "open" else finding
+        finding._replace(message=_open_message(run)) if finding.kind == "open" else finding
         for finding in verdict.findings
     ]
     if run.id in {entry.id for _, journal, _ in ledgers(run.store) for entry in entries(journal)}:
         message = "it says that it is not closed, and the ledger has it as closed"
         findings.append(ledger_finding(findings[0].record or "", layout.METADATA, message, breaks=INTACT))
-    return replace(verdict, findings=tuple(findings))
+    return verdict._replace(findings=tuple(findings))
 
 
 def _open_message(run: DirectoryRecord) -> str:
@@ -210,7 +209,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
             inner = _folders_in(folder)
         except RuncardError as error:
             is_any_found = has_results = True
-            yield Verified(folder, replace(unreadable(folder, error), records=0))
+            yield Verified(folder, unreadable(folder, error)._replace(records=0))
             continue
         is_record = _is_record if folder == root else _is_surely_record
         records = [path for path in inner if is_record(path)]
@@ -224,7 +223,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
     if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
-        yield Verified(root, replace(unreadable(root, nothing), records=0))
+        yield Verified(root, unreadable(root, nothing)._replace(records=0))
     elif not has_results:
         deleted = sum(map(_count_deleted, stores))
         yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
