@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from runcard.settings import Settings
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_UNSEEN = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 
 AS_JSON = "runcard.as_json"  # the key of --json in the context of a command
 
@@ -86,7 +86,7 @@ def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
         text = encode(data).decode()
     except EncodingError:
         text = encode(_in_utf8(data)).decode()
-    _write(_UNSEEN.sub(lambda match: dumps(match[0])[1:-1], text))
+    _write(re.sub(_UNSEEN, lambda match: dumps(match[0])[1:-1], text))
 
 
 def _in_utf8(data: Any) -> Any:  # noqa: ANN401

@@ -12,7 +12,6 @@ from runcard.documents.findings import Finding, InvalidDocument, Report, limit_f
 from runcard.documents.kinds import DocumentKind
 from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
-from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
 
@@ -104,6 +103,8 @@ class Document:
     @staticmethod
     def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
         """Change the text `source` from the data `old` to `new`, only where they differ."""
+        from runcard.encoding.json.edit import edit_json  # noqa: PLC0415 - few commands rewrite documents
+
         return edit_json(source, old, new)
 
     @classmethod

@@ -42,9 +42,7 @@ _MODELS = {
 Findings = tuple[Finding, ...]
 FileCheck = Callable[[JsonObject], Iterable[Finding]]
 
-_LOOKS_LIKE_A_PLAN = re.compile(
-    rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
-)
+_LOOKS_LIKE_A_PLAN = rb"(?m)^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:"
 
 
 def model_of(kind: str) -> type[Document]:
@@ -79,7 +77,9 @@ def parse_document(
     try:
         value = decode_json(data, limits)
     except EncodingError as error:
-        may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
+        may_be_yaml = kind == TESTPLAN.name or (
+            kind is None and (is_yaml or re.search(_LOOKS_LIKE_A_PLAN, data))
+        )
         if may_be_yaml and error.rule == "json.syntax":
             return _parse_yaml(data, kind, limits, check_files)
         return ParsedDocument(Report((_undecodable(error),), kind))

@@ -28,7 +28,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 # jsonschema-rs refuses values nested deeper than 255 levels; no schema looks deeper than this.
 _MAX_DEPTH = 100
 # Its error paths do not distinguish a key like "7" or "+7" from an index, or the empty key from no key: mark such keys.
-_AMBIGUOUS_KEY = re.compile(r"[=+0-9]|\Z")
+_AMBIGUOUS_KEY = r"[=+0-9]|\Z"
 _KEY_MARK = "="
 
 # Documents of a process that are first looked at without jsonschema-rs: it takes long to load, and is faster for many.
@@ -126,7 +126,7 @@ def _for_validator(data: JsonObject) -> JsonObject:
         for key, value in source.items() if isinstance(source, dict) else enumerate(source):
             child = {} if isinstance(value, dict) else [] if isinstance(value, list) else value
             if isinstance(copy, dict):
-                copy[f"{_KEY_MARK}{key}" if _AMBIGUOUS_KEY.match(str(key)) else key] = child
+                copy[f"{_KEY_MARK}{key}" if re.match(_AMBIGUOUS_KEY, str(key)) else key] = child
             else:
                 copy.append(child)
             if isinstance(value, dict | list) and depth < _MAX_DEPTH:

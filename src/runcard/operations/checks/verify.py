@@ -23,7 +23,6 @@ from runcard.store.verification import (
     unreadable,
     verify_chains,
     verify_ledgers,
-    verify_open_marks,
     verify_record,
 )
 
@@ -271,6 +270,8 @@ def _is_hidden(path: str) -> bool:
 def _store(
     store: str, records: list[str], progress: Progress | None, limits: Limits | None
 ) -> Iterator[Verified]:
+    from runcard.store.verification.lost_runs import verify_open_marks  # noqa: PLC0415 - not for single records
+
     present: set[LedgerKey] = set()
     closed = heads = (
         0  # records with chains, which a closing enters in a ledger; those of them that name its head

@@ -5,7 +5,6 @@ missing, no end was cut off). Every finding names its file. The docs say what ca
 """
 
 from runcard.store.verification.ledgers import LedgerFile, is_store, verify_chains, verify_ledgers
-from runcard.store.verification.lost_runs import verify_open_marks
 from runcard.store.verification.run import RunCheck
 from runcard.store.verification.verdict import Verdict, unreadable
 from runcard.store.verification.verify_record import verify_record
@@ -18,6 +17,5 @@ __all__ = [
     "unreadable",
     "verify_chains",
     "verify_ledgers",
-    "verify_open_marks",
     "verify_record",
 ]
