@@ -4,7 +4,7 @@ import contextlib
 import os
 from typing import BinaryIO, NamedTuple
 
-from runcard.documents.session.instance import Instance
+from runcard.documents.kinds import INSTANCE
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
@@ -103,9 +103,7 @@ def open_output(run: Record, amendments: Amendments) -> BinaryIO:
 
 
 def _document(session: Record, instance_id: str, limits: Limits | None) -> JsonObject:
-    return session.load(
-        layout.instance_file(instance_id, layout.METADATA), Instance.kind.name, limits
-    ).to_dict()
+    return session.load(layout.instance_file(instance_id, layout.METADATA), INSTANCE.name, limits).to_dict()
 
 
 def _open(record: Record, path: str, message: str, why: str, amendments: Amendments) -> BinaryIO:
