@@ -48,7 +48,7 @@ WORDS += ["--to=a", "--older-than=3d", "3d", "--kind=team", "team", "--root=x=y"
 def by_click(name: str, words: list[str]) -> dict[str, object] | None:
     reset_verbosity()
     try:
-        values = EVERY_COMMAND[name].make_context(name, list(words)).params
+        values = EVERY_COMMAND[name].make_context(name, [*words], help_option_names=["-h", "--help"]).params
     except (click.UsageError, click.exceptions.Exit, UsageError):
         return None
     return {**values, "quiet": is_quiet(), "verbose": is_verbose()}
