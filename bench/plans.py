@@ -1,93 +1,29 @@
-"""`plan status`, `plan list` and `plan analyze --all-methods` of a thousand sources.
+"""`plan analyze --all-methods`, `plan list` and `plan status` of a project with 1,123 sources and 7,050 methods.
 
-Peers: reading the plans with PyYAML, and parsing the sources and the factories with tree-sitter, each once.
+Whole commands. Peers: parsing the factories and the sources with tree-sitter, each once; reading the plans with PyYAML.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
-from hashlib import sha256
 from pathlib import Path
 
 from table import Row, print_table
 
 BIN = Path(sys.executable).parent
-
-_PLAN = """\
-format_version: '2.0'
-analyzer:
-  completed: true
-  timestamp: '2025-11-07T10:35:20Z'
-  source_file_mtime: {mtime}
-  version: '1.0'
-  source_sha256: {digest}
-  source_size: {size}
-
-validation:
-  completed: true
-  errors: []
-  warnings: []
-
-test_level: integration
-
-target:
-  class: Service{number}
-  method: call
-  method_type: instance
-  file: {file}
-  uses_models: true
-
-# What the behaviour depends on
-characteristics:
-  - name: user_authenticated
-    type: binary
-    states: [authenticated, not_authenticated]
-    default: null
-    depends_on: null
-    when_parent: null
-    level: 1
-  - name: payment_method
-    type: enum
-    states: [card, paypal, bank_transfer]
-    default: null
-    depends_on: user_authenticated
-    when_parent: [authenticated]
-    level: 2
-  - name: card_valid
-    type: binary
-    states: [valid, expired]
-    default: null
-    depends_on: payment_method
-    when_parent: [card]
-    level: 3
-
-factories_detected:
-  user:
-    file: spec/factories/users.rb
-    traits: [authenticated, blocked, premium]
-
-automation:
-  analyzer_completed: true
-  analyzer_version: '1.0'
-  validation_passed: true
-  errors: []
-  warnings: []
-"""
+FOLDER = "tmp/rspec_claude_metadata"
 
 # What a script does that knows no better: read each plan, compare the time.
-_PEER = """\
+_READ = """\
 import os, sys, yaml
 loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-for source in sys.argv[1:]:
-    plan = "tmp/rspec_claude_metadata/metadata_" + source[:-3].replace("/", "_") + ".yml"
+for plan in sys.argv[1:]:
     with open(plan, encoding="utf-8") as file:
         data = yaml.load(file, loader)
-    fresh = data["analyzer"]["completed"] and data["analyzer"]["source_file_mtime"] == int(os.stat(source).st_mtime)
-    print(source, bool(fresh))
+    mtime = int(os.stat(data["target"]["file"]).st_mtime)
+    print(plan, data["analyzer"]["completed"] and data["analyzer"]["source_file_mtime"] == mtime)
 """
-
-
 _PARSE = """\
 import sys, tree_sitter_ruby
 from tree_sitter import Language, Parser
@@ -96,40 +32,40 @@ for source in sys.argv[1:]:
     with open(source, "rb") as file:
         print(source, parser.parse(file.read()).root_node.has_error)
 """
-_METHODS = 6  # of each source
+_STATEMENTS = (
+    "    return if user.nil?\n",
+    "    if user.active?\n      user.save!\n    elsif user.blocked?\n      raise Blocked\n    else\n      notify(user)\n    end\n",
+    "    case user.status\n    when :open then process(user)\n    when :closed, :done then nil\n    end\n",
+    "    user.items.each do |item|\n      next unless item.price > 100\n      item.update!(discount: true)\n    end\n",
+    "    user.total >= 1000 && user.premium? ? 1 : 2\n",
+    "    result = Client.new(user.url).get('/x')\n    return [] if result.status != 200\n",
+)
+_TRAITS = ("active", "blocked", "premium", "archived", "draft", "published", "paid")
 _FACTORIES = 60
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    number = 200 if quick else 1000
-    runcard = [str(BIN / "runcard"), "plan"]
+    sources, plans = (200, 1_255) if quick else (1_123, 7_050)
+    part = sources / 1_123
     with tempfile.TemporaryDirectory() as folder:
-        sources = _project(Path(folder), number)
-        _check([*runcard, "status", *sources], folder, number)
-        factories = [f"spec/factories/thing_{index}.rb" for index in range(_FACTORIES)]
-        read = [sys.executable, "-c", _PEER, *sources]
-        parse = [sys.executable, "-c", _PARSE, *factories, *sources]
-        best = {
-            "status": _best([*runcard, "status", *sources], read, folder),
-            "list": _best([*runcard, "list"], read, folder),
-            "analyze": _best([*runcard, "analyze", "--all-methods", *sources], parse, folder),
-        }
-    thousands = number / 1000  # starting takes its part of the second
-    yaml = "PyYAML with libyaml, times only"
+        project = _Project(Path(folder), sources, plans)
+        parse = [sys.executable, "-c", _PARSE, *project.factories, *project.sources]
+        analyze = project.best(["analyze", "--all-methods", *project.sources], parse)
+        written = project.best(["analyze", "--all-methods", "--write", *project.sources], parse, new=True)
+        paths = project.plans()
+        if len(paths) != plans:
+            raise SystemExit(f"the benchmark's project has {len(paths)} plans, not {plans}")
+        project.check_fresh()
+        listed = project.best(["list"], [sys.executable, "-c", _READ, *paths])
+        first = [path for path in paths if "-" not in path.rpartition("/")[2]]
+        status = project.best(["status", *project.sources], [sys.executable, "-c", _READ, *first])
+    size = f"{sources:,} sources, {plans:,} methods, {_FACTORIES} factories"
+    trees, yaml = "tree-sitter, each file parsed once", "PyYAML with libyaml, times only"
     return [
-        _row(
-            f"status of {number:,} sources, all fresh, each hashed",
-            best["status"],
-            yaml,
-            0.2 + 0.8 * thousands,
-        ),
-        _row(f"list of {number:,} plans, each checked", best["list"], yaml, 0.2 + 1.15 * thousands),
-        _row(
-            f"analysis of {number:,} sources, {_METHODS} methods each, {_FACTORIES} factories",
-            best["analyze"],
-            "tree-sitter, each file parsed once",
-            0.2 + 9 * thousands,
-        ),
+        _row(f"plan analyze of {size}", analyze, trees, 0.3 + 9.7 * part),
+        _row("the same, and the plans written", written, trees, 0.3 + 14.7 * part),
+        _row(f"plan list of {plans:,} plans, each checked", listed, yaml, 0.3 + 7.7 * part),
+        _row(f"plan status of {sources:,} sources, each hashed", status, yaml, 0.2 + 0.8 * part),
     ]
 
 
@@ -145,48 +81,61 @@ def _row(work: str, best: tuple[float, float], peer: str, most: float) -> Row:
     )
 
 
-def _best(ours: list[str], theirs: list[str], folder: str) -> tuple[float, float]:
-    """The best times of three, measured in turns."""
-    times = [(_seconds(ours, folder), _seconds(theirs, folder)) for _ in range(3)]
-    return min(time for time, _ in times), min(time for _, time in times)
+class _Project:
+    """A Ruby project with as many methods as plans are wanted."""
+
+    def __init__(self, root: Path, sources: int, methods: int) -> None:
+        self.root = root
+        self.factories = [f"spec/factories/thing_{index}.rb" for index in range(_FACTORIES)]
+        self.sources = [f"app/services/service_{index}.rb" for index in range(sources)]
+        (root / "Gemfile").touch()
+        for index, factory in enumerate(self.factories):
+            self._write(factory, _factory(index))
+        for index, source in enumerate(self.sources):
+            count = methods // sources + (index < methods % sources)
+            self._write(source, f"class Service{index}\n{_methods(index, count)}end\n")
+
+    def _write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, "utf-8")
+
+    def plans(self) -> list[str]:
+        return [f"{FOLDER}/{name}" for name in sorted(os.listdir(self.root / FOLDER))]
+
+    def check_fresh(self) -> None:
+        command = [str(BIN / "runcard"), "plan", "status", *self.sources]
+        done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True)
+        if done.stdout.count(": fresh") != len(self.sources):
+            raise SystemExit(f"the benchmark's plans are not fresh: {done.stdout[:200]}")
+
+    def best(self, ours: list[str], theirs: list[str], *, new: bool = False) -> tuple[float, float]:
+        """The best times of three, measured in turns; with `new`, each time without any plans."""
+        times = []
+        for _ in range(3):
+            if new:
+                subprocess.run(["rm", "-rf", FOLDER], cwd=self.root, check=True)
+            times.append(
+                (
+                    _seconds([str(BIN / "runcard"), "plan", *ours], self.root),
+                    _seconds(theirs, self.root),
+                )
+            )
+        return min(time for time, _ in times), min(time for _, time in times)
 
 
-def _project(root: Path, number: int) -> list[str]:
-    (root / "Gemfile").touch()
-    plans = root / "tmp" / "rspec_claude_metadata"
-    plans.mkdir(parents=True)
-    (root / "app" / "services").mkdir(parents=True)
-    factories = root / "spec" / "factories"
-    factories.mkdir(parents=True)
-    for index in range(_FACTORIES):
-        factory = f"FactoryBot.define do\n  factory :thing_{index} do\n    trait(:paid) {{ paid {{ true }} }}\n  end\nend\n"
-        (factories / f"thing_{index}.rb").write_text(factory, "utf-8")
-    sources = []
-    for index in range(number):
-        file = f"app/services/service_{index}.rb"
-        names = ("call", *(f"call_{method}" for method in range(1, _METHODS)))
-        methods = "".join(f"  def {name}(user)\n    user.admin? ? 1 : 2\n  end\n" for name in names)
-        text = f"class Service{index}\n{methods}end\n".encode()
-        (root / file).write_bytes(text)
-        plan = _PLAN.format(
-            number=index,
-            file=file,
-            size=len(text),
-            digest=sha256(text).hexdigest(),
-            mtime=int((root / file).stat().st_mtime),
-        )
-        (plans / f"metadata_app_services_service_{index}.yml").write_text(plan, "utf-8")
-        sources.append(file)
-    return sources
+def _factory(index: int) -> str:
+    traits = "".join(f"    trait(:{name}) {{ {name} {{ true }} }}\n" for name in _TRAITS[: index % 8])
+    return f"FactoryBot.define do\n  factory :thing_{index} do\n{traits}  end\nend\n"
 
 
-def _check(command: list[str], folder: str, number: int) -> None:
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    if done.stdout.count(": fresh\n") != number:
-        raise SystemExit(f"the benchmark's plans are not fresh: {done.stdout[:200]}")
+def _methods(index: int, count: int) -> str:
+    return "".join(
+        f"  def call_{method}(user)\n{_STATEMENTS[(index + method) % 6]}{_STATEMENTS[(index + method * 5 + 1) % 6]}  end\n\n"
+        for method in range(count)
+    )
 
 
-def _seconds(command: list[str], folder: str) -> float:
+def _seconds(command: list[str], folder: Path) -> float:
     """Processor time: other programs do not count."""
     before = os.times()
     done = subprocess.run(

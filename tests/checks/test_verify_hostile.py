@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from conftest import Cli, Put
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import make_line
 from runcard.encoding import COMPACT, encode_json
-from runcard.store.ledger import ledgers
 from runs.runs import copy_store, kinds, read, record_one, verdict
 
 Swap = Callable[[Path], object]
@@ -206,27 +204,6 @@ def test_a_ledger_that_is_gone_is_missed_by_those_who_saw_it(tmp_path: Path) -> 
     elsewhere.parent.mkdir()
     second.rename(elsewhere)
     assert verdict(elsewhere)["findings"] == []  # there never was one here
-
-
-def test_the_ledger_is_read_once_for_all_records_of_a_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise verifying a store takes time by the square of its records."""
-    outputs = tmp_path / "outputs"
-    for _ in range(3):
-        record_one(outputs)
-    read = []
-
-    def counted(store: str) -> Any:
-        read.append(store)
-        return ledgers(store)
-
-    monkeypatch.setattr("runcard.store.verification.ledgers.ledgers", counted)
-    monkeypatch.setattr("runcard.operations.checks.verify.ledgers", counted)
-    assert verdict(outputs)["findings"] == []
-    assert len(read) == 2  # for what the records are held to, and for itself
-    record_one(outputs)
-    assert verdict(outputs)["findings"] == []  # what was added meanwhile is known
 
 
 def test_a_run_that_went_from_a_store_far_below_is_missed(cli: Cli, run: Path) -> None:

@@ -145,11 +145,6 @@ class TestListing:
         listing = Listing({"a": sha256_bytes(b"x")})
         assert listing.digest == sha256_bytes(f"{HEX}  a\n".encode())
 
-    def test_two_listings_tell_what_differs_in_both(self) -> None:
-        one = Listing({"same": sha256_bytes(b"x"), "other": sha256_bytes(b"x"), "mine": sha256_bytes(b"x")})
-        two = Listing({"same": sha256_bytes(b"x"), "other": sha256_bytes(b"y"), "yours": sha256_bytes(b"x")})
-        assert one.differing(two) == ["other"]
-
     @given(LISTINGS)
     @settings(deadline=None)
     def test_what_is_written_is_read_back(self, listing: Listing) -> None:

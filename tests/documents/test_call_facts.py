@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.test_fold import NOTHING, START, Fields, ListRecorder, start
-from runcard.documents.percentiles import percentile, time_summary
+from runcard.documents.percentiles import Times
 from runcard.documents.run import events, fold
-from runcard.documents.run.call_facts import performance, server_tool_uses
+from runcard.documents.run.call_facts import CallTimes, add_tool_uses, tool_counts
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.journal_check import compare_with_journal
@@ -21,6 +21,13 @@ SONNET, GPT = "claude-sonnet-5", "gpt-5"
 def call(model: str | None = SONNET, provider: str | None = "anthropic", **more: Any) -> Fields:
     payload = {"tokens": {}, "model": model, "provider": provider, "token_source": "reported", **more}
     return {"event": events.MODEL_CALLED, "payload": {"latency_seconds": 1.5, **payload}}
+
+
+def performance(calls: list[Fields]) -> Fields | None:
+    times = CallTimes()
+    for payload in calls:
+        times.add(payload)
+    return times.section()
 
 
 def failed(model: str) -> Fields:
@@ -153,12 +160,15 @@ def test_uses_of_server_tools_are_counted_by_model() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, "web_search", {"web_search": "3"}, {"a": True}, {"a": -1}, [1]])
 def test_uses_that_are_no_counts_are_left_out(wrong: Any) -> None:
-    assert server_tool_uses([{"server_tools": wrong}, {"server_tools": {"a": 1}}]) == {"a": 1}
+    uses: dict[str, tuple[tuple[int, int], int]] = {}
+    add_tool_uses(uses, 1, {"server_tools": wrong})
+    add_tool_uses(uses, 2, {"server_tools": {"a": 1}})
+    assert tool_counts(uses) == {"a": 1}
 
 
 @given(values=st.lists(st.floats(0, 1e6) | st.integers(0, 10**6), min_size=1))
 def test_the_four_numbers_are_ordered_and_measured(values: list[float]) -> None:
-    summary = time_summary(values)
+    summary = Times(values).summary()
     assert summary is not None
     assert {summary["p50"], summary["p95"], summary["max"]} <= set(values)
     assert summary["p50"] <= summary["p95"] <= summary["max"]
@@ -169,11 +179,31 @@ def test_the_four_numbers_are_ordered_and_measured(values: list[float]) -> None:
 
 
 def test_a_percentile_is_the_nearest_rank() -> None:
-    hundred = [float(number) for number in range(1, 101)]
-    assert [percentile(hundred, share) for share in (50, 95)] == [50, 95]
-    assert [percentile([1, 2, 3], share) for share in (50, 95)] == [2, 3]
-    assert [percentile([7], share) for share in (50, 95)] == [7, 7]
-    assert time_summary([]) is None
+    def percentiles(values: list[float]) -> list[float]:
+        summary = Times(values).summary()
+        assert summary is not None
+        return [summary["p50"], summary["p95"]]
+
+    assert percentiles([float(number) for number in range(1, 101)]) == [50, 95]
+    assert percentiles([1, 2, 3]) == [2, 3]
+    assert percentiles([7]) == [7, 7]
+    assert Times().summary() is None
+
+
+def test_a_time_is_written_as_it_was_measured() -> None:
+    """Also where there are so many that they are sorted in blocks."""
+    values = [*range(40_000), *(number + 0.5 for number in range(30_000)), 0.0]
+    shuffled = [values[number * 7919 % len(values)] for number in range(len(values))]  # 7919 is a prime
+    ordered = sorted(values)
+    count = len(values)
+    summary = Times(shuffled).summary()
+    assert summary is not None
+    expected = [ordered[-(-count * percent // 100) - 1] for percent in (50, 95, 100)]
+    found = [summary[name] for name in ("p50", "p95", "max")]
+    assert [repr(value) for value in found] == [repr(value) for value in expected]
+    assert summary["mean"] == round(sum(values) / count, 6)
+    assert repr(Times([2]).summary()) == "{'mean': 2, 'p50': 2, 'p95': 2, 'max': 2}"
+    assert repr(Times([2.0]).summary()) == "{'mean': 2, 'p50': 2.0, 'p95': 2.0, 'max': 2.0}"
 
 
 def _lines(*calls: Fields, **given: Any) -> list[Fields]:

@@ -1,6 +1,7 @@
 """A response counts once, however often it is reported: the most complete report of it."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from documents.test_fold import start
 from runcard.documents.run import events, fold
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.journal_check import compare_with_journal
-from runcard.documents.run.repeated_calls import count_once
+from runcard.documents.run.repeated_calls import DistinctCalls, ResponseIds
 
 Fields = dict[str, Any]
 PRICE = {"model": "m", "usd_per_million": {"input": 1}}
@@ -20,6 +21,17 @@ def report(**facts: Any) -> Fields:
     """A report of one response."""
     call = {"response_id": "msg_1", "tokens": {"input": 10, "output": 5}, "token_source": "reported"}
     return call | {"cost_usd": 0.25, "cost_source": "priced", "price_row": PRICE} | facts
+
+
+def count_once(calls: Sequence[Fields]) -> tuple[list[Fields], int]:
+    """The calls without repeated reports, and how many of these there were."""
+    ids, counted = ResponseIds(), dict[int, Fields]()
+    for call in calls:
+        ids.add(call)
+    distinct = DistinctCalls(counted.__setitem__, ids.repeated())
+    for call in calls:
+        distinct.add(call)
+    return [counted[number] for number in sorted(counted)], distinct.repeats
 
 
 def tokens(*calls: Fields) -> list[Fields]:
@@ -110,8 +122,10 @@ def test_a_record_of_an_earlier_version_still_agrees_with_its_journal() -> None:
     now = fold.fold(start(), lines, fold.FileFacts(None, [], (), None))
     assert (now["costs"]["known_cost_usd"], now["costs"]["input_tokens"]) == (0.25, 20)
     assert compare_with_journal(now, lines).differences == ()
-    earlier = fold.fold_events(start(), lines, with_repeats=True)
-    earlier = fold.without_call_facts(earlier, start(), lines)
+    counted = fold.EventFold(with_repeats=True)
+    for line in lines:
+        counted.add(line)
+    earlier = counted.without_call_facts(counted.document(start()), start())
     earlier["costs"].pop("known_cost_usd")
     earlier["token_usage"]["breakdown_by_model"][0].pop("known_cost_usd")
     earlier["token_usage"]["breakdown_by_step"][0].pop("known_cost_usd")

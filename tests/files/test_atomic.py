@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.files import Sync, atomic, fsync_directory, rename_noreplace, sync_filesystem, write_atomic
+from runcard.files import Sync, atomic, rename_noreplace, write_atomic
 
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
@@ -203,9 +203,6 @@ def test_bytes_reach_the_disk_before_the_name_and_the_name_before_the_end(
     monkeypatch.setattr(os, "fsync", watched_sync)
     write_atomic(tmp_path / "document", b"new")
     assert steps == ["file", "rename", "directory"]
-    monkeypatch.setattr(atomic, "_sync_filesystem_of", lambda _: steps.append("file system"))
-    write_atomic(tmp_path / "document", b"newer", sync=Sync.FILE_SYSTEM)
-    assert steps[3:] == ["file system", "rename", "directory"]
 
 
 def test_a_document_that_is_made_durable_with_others_is_not_waited_for(
@@ -402,38 +399,3 @@ def assert_whole(path: Path) -> None:
     data = path.read_bytes()
     assert len(data) == 700_000
     assert data == data[:7] * 100_000
-
-
-def test_a_whole_file_system_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sync_filesystem(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        sync_filesystem(tmp_path / "nowhere")
-    steps: list[str] = []
-    monkeypatch.setattr(os, "sync", lambda: steps.append("all"))
-    monkeypatch.setattr(os, "fsync", lambda _: steps.append("it"))
-    monkeypatch.setattr(atomic, "_syncfs", atomic._syncfs.__wrapped__)  # which remembers nothing
-    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
-    sync_filesystem(tmp_path)
-    assert steps == ["all", "it"]
-
-
-def test_a_file_system_that_fails_is_an_error_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Failing:
-        @staticmethod
-        def syncfs(_: int) -> int:
-            ctypes.set_errno(errno.EIO)
-            return -1
-
-    monkeypatch.setattr(atomic, "_syncfs", atomic._syncfs.__wrapped__)
-    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Failing)
-    with pytest.raises(OSError, match="Input/output error") as caught:
-        sync_filesystem(tmp_path)
-    assert caught.value.filename == str(tmp_path)
-
-
-def test_a_directory_is_made_durable(tmp_path: Path) -> None:
-    fsync_directory(tmp_path)
-    with pytest.raises(NotADirectoryError):
-        fsync_directory(__file__)

@@ -1,8 +1,8 @@
 """A program whose children all record at the same moment.
 
-    python -m runs.harness_crowd STORE COUNT
+    python -m runs.harness_crowd STORE COUNT [RUNS]
 
-It prints the exit codes and how long it took.
+Each of them records RUNS runs, one after the other. It prints the exit codes and how long it took.
 """
 
 import json
@@ -22,7 +22,7 @@ def record(store: Path, me: str) -> None:
         (run.path / "me").write_text(me)
 
 
-def start(store: Path, number: int, waiting: int, go: int) -> int:
+def start(store: Path, names: list[str], waiting: int, go: int) -> int:
     """A child that waits for the signal to start: the end of a pipe that nobody holds any more."""
     child = os.fork()
     if child:
@@ -31,7 +31,8 @@ def start(store: Path, number: int, waiting: int, go: int) -> int:
     try:
         os.close(go)
         os.read(waiting, 1)
-        record(store, f"process {number}")
+        for name in names:
+            record(store, name)
         code = 0
     except BaseException:  # noqa: BLE001 - the boundary of a process
         traceback.print_exc()
@@ -39,12 +40,13 @@ def start(store: Path, number: int, waiting: int, go: int) -> int:
         os._exit(code)
 
 
-def main(store: str, count: str) -> None:
+def main(store: str, count: str, runs: str = "1") -> None:
     record(Path("warm"), "nobody")  # everything is loaded once, and not in every child
     sys.path.clear()  # an environment without packages and without git is quick to look at
     os.environ["PATH"] = ""
     waiting, go = os.pipe()
-    children = [start(Path(store), number, waiting, go) for number in range(int(count))]
+    names = [[f"process {number}, run {run}" for run in range(int(runs))] for number in range(int(count))]
+    children = [start(Path(store), mine, waiting, go) for mine in names]
     begun = time.monotonic()
     os.close(go)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]

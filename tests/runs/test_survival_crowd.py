@@ -67,6 +67,12 @@ def test_fifty_processes_in_one_second_get_fifty_directories(place: Path) -> Non
     assert len({run.name[:17] for run in runs_of(place / "outputs")}) < 50  # of the same second
 
 
+def test_twenty_processes_with_many_runs_each_lose_none(place: Path) -> None:
+    (report,) = harness("runs.harness_crowd", place / "outputs", "20", "5")
+    assert report["codes"] == [0] * 20
+    check_crowd(place / "outputs", 100)
+
+
 def test_twenty_threads_record_twenty_runs(place: Path) -> None:
     barrier = threading.Barrier(20)
 

@@ -1,7 +1,10 @@
 """A full disk and a failing one: the user's program goes on, and the store holds the old document or the new one."""
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +22,7 @@ from runs.harness import (
     assert_tidy,
     close_all,
     document_of,
+    environment,
     findings,
     harness,
     lines_of,
@@ -182,6 +186,56 @@ def faults(place: Path, *how: str) -> Iterator[dict[str, Any]]:
         if "skip" in case:
             pytest.skip(f"NOT TESTED: failing system calls, since strace may not watch: {case['skip']}")
         yield case
+
+
+RECORDS = """
+import sys
+import runcard
+from runcard.files import sync
+sync._bytes_waiting = lambda: int(sys.argv[2])
+with runcard.record(sys.argv[1], strict=True) as run:
+    (run.path / "inner").mkdir()
+    for name in ("out.txt", "inner/deep.txt"):
+        (run.path / name).write_text("made")
+"""
+
+
+def synced_before_the_document(store: Path, waiting: int) -> list[str]:
+    """What is synced in the directory of a run, in order, before its final document gets its name."""
+    log = store.with_suffix(".calls")
+    command = ["strace", "-f", "-y", "-e", "trace=fsync,syncfs,rename,renameat,renameat2", "-o", str(log)]
+    command += [sys.executable, "-c", RECORDS, str(store), str(waiting)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment(), timeout=60)
+    if "ptrace" in done.stderr:
+        pytest.skip(f"NOT TESTED: the order of system calls, since strace may not watch: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    (run,) = runs_of(store)
+    calls = log.read_text().splitlines()
+    (placed,) = (
+        number for number, call in enumerate(calls) if call.endswith(f'"{run.name}", RENAME_NOREPLACE) = 0')
+    )
+    (ended,) = (
+        number for number, call in enumerate(calls) if "rename" in call and '"metadata.json") = 0' in call
+    )
+    synced = [re.fullmatch(r"\d+ +(fsync|syncfs)\(\d+<(.*)>\) += 0", call) for call in calls[placed:ended]]
+    paths = [("everything" if match[1] == "syncfs" else match[2]) for match in synced if match]
+    return [os.path.relpath(path, run) if path.startswith(str(run)) else path for path in paths]
+
+
+@needs_strace
+def test_every_file_is_on_disk_before_the_final_document_and_no_other_data_is_waited_for(place: Path) -> None:
+    synced = synced_before_the_document(place / "outputs", 1 << 40)
+    assert "everything" not in synced
+    files = {"out.txt", "inner/deep.txt", "README.md", "SHA256SUMS", "experiment.jsonl"}
+    assert {*files, "inner", "."} <= {*synced}
+    assert re.fullmatch(r"\.metadata\.json\.[0-9a-f]{8}\.tmp", synced[-1])
+
+
+@needs_strace
+def test_a_disk_on_which_little_is_waiting_is_synced_in_one_step(place: Path) -> None:
+    synced = synced_before_the_document(place / "outputs", 0)
+    assert "everything" in synced
+    assert "out.txt" not in synced
 
 
 @needs_strace

@@ -91,8 +91,21 @@ def test_a_list_of_checksums_further_up_that_belongs_to_no_record_seals_nothing(
 
 def test_a_run_is_named_by_its_second_and_numbered_from_the_second_one_on() -> None:
     moment = datetime(2025, 12, 14, 10, 30, 5, tzinfo=UTC)
-    names = list(islice(directory_names.run_names(moment), 3))
+    names = list(islice(directory_names.RunNames(moment).numbered_from(1), 3))
     assert names == ["2025-12-14_103005", "2025-12-14_103005-2", "2025-12-14_103005-3"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 100, 1000, 1023, 1024])
+def test_the_first_free_name_is_found_in_few_steps(count: int) -> None:
+    names = directory_names.RunNames(datetime(2025, 12, 14, 10, 30, 5, tzinfo=UTC))
+    taken, asked = {names.name(number) for number in range(1, count + 1)}, []
+
+    def is_taken(name: str) -> bool:
+        asked.append(name)
+        return name in taken
+
+    assert names.first_free(is_taken) == count + 1
+    assert len(asked) <= 2 * count.bit_length() + 1
 
 
 def test_the_journals_of_a_run_are_the_owners_and_those_of_other_writers(put: Put, tmp_path: Path) -> None:

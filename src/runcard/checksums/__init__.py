@@ -6,6 +6,16 @@ listing does not load it. Callers decide which files of a record are not listed 
 
 from runcard.checksums.directory_listing import DirectoryContents, Symlink, make
 from runcard.checksums.hashing import hash_files
-from runcard.checksums.listing import Listing, read
+from runcard.checksums.listing import Listing, listing_blocks, listing_digest, read, read_file
 
-__all__ = ["DirectoryContents", "Listing", "Symlink", "hash_files", "make", "read"]
+__all__ = [
+    "DirectoryContents",
+    "Listing",
+    "Symlink",
+    "hash_files",
+    "listing_blocks",
+    "listing_digest",
+    "make",
+    "read",
+    "read_file",
+]

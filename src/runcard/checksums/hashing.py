@@ -8,17 +8,20 @@ Invariant: every path has a digest in the result, or an error that names it.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 
 from runcard.checksums.listing import Listing
-from runcard.files import OnError, failure
+from runcard.files import OnError, PathTable, failure
 from runcard.parallel import cores
 from runcard.parallel.chunks import FileChunk, HelperTask, process_chunks, split_paths
 from runcard.parallel.progress import ProgressCounter
 from runcard.parallel.worker import HASH_TOTALS, NOT_HASHED, DirectoryCursor, hash_small
 
 Progress = Callable[[int, int], object]  # (files, bytes) so far
+
+_MOST_REMAINING = 8192  # files that threads hash together
 
 
 def hash_files(
@@ -34,22 +37,46 @@ def hash_files(
     `on_error`, that is called with the path and the error instead, and the file is not in the listing. `progress` is
     called with the files and bytes so far, at most ten times a second and once at the end.
     """
+    hexes: PathTable[str] = PathTable()
+    for some in hash_in_parts(root, paths, progress=progress, on_error=on_error):
+        hexes.update(some)
+    return Listing.from_hex(hexes)
+
+
+def hash_in_parts(
+    root: str | os.PathLike[str],
+    paths: Iterable[str],
+    *,
+    progress: Progress | None = None,
+    on_error: OnError | None = None,
+) -> Iterator[dict[str, str]]:
+    """The same, as digests in hex of some files after the other: in the order of the paths, but large files later.
+
+    Only some of the paths are in memory at a time.
+    """
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
     counter = ProgressCounter(progress and (lambda amount: progress(amount.files, amount.bytes)))
+    remaining: list[str] = []
     try:
-        digests, remaining = _split_replies(_hash_small_files(top, paths, counter))
+        with closing(_hash_small_files(top, paths, counter)) as chunks:
+            for chunk in chunks:
+                yield _split_reply(chunk, remaining)
+                if len(remaining) >= _MOST_REMAINING:
+                    yield _hash_remaining(top, remaining, counter, on_error)
+                    remaining = []
         if remaining:
-            digests |= _hash_remaining(top, remaining, counter, on_error)
+            yield _hash_remaining(top, remaining, counter, on_error)
     finally:
         os.close(top)
     counter.finish()
-    return Listing.from_hex(digests)
 
 
-def _hash_small_files(top: int, paths: Iterable[str], counter: ProgressCounter) -> list[FileChunk]:
+def _hash_small_files(
+    top: int, paths: Iterable[str], counter: ProgressCounter
+) -> Generator[FileChunk, None, None]:
     def count(reply: bytes) -> None:
         counter.add(*HASH_TOTALS.unpack_from(reply))
 
@@ -58,7 +85,7 @@ def _hash_small_files(top: int, paths: Iterable[str], counter: ProgressCounter) 
     )
     cursor = DirectoryCursor(top)
     try:
-        return process_chunks(
+        yield from process_chunks(
             chunks, HelperTask("hash", (str(top),), (top,)), partial(hash_small, cursor), counter
         )
     finally:
@@ -79,15 +106,15 @@ def _hash_remaining(
     return {path: digest.hex for path, digest in hasher.digests.items()}
 
 
-def _split_replies(chunks: list[FileChunk]) -> tuple[dict[str, str], list[str]]:
-    """The digests by path, and the paths that have none yet."""
-    digests: dict[str, str] = {}
-    for chunk in chunks:
-        hexes = (chunk.reply or b"")[HASH_TOTALS.size :].hex()
-        each = [hexes[start : start + 64] for start in range(0, len(hexes), 64)]
-        digests.update(zip(chunk.paths, each, strict=True))
+def _split_reply(chunk: FileChunk, remaining: list[str]) -> dict[str, str]:
+    """The digests by path; paths that have none yet are added to those that remain."""
+    hexes = (chunk.reply or b"")[HASH_TOTALS.size :].hex()
+    each = [hexes[start : start + 64] for start in range(0, len(hexes), 64)]
+    digests = dict(zip(chunk.paths, each, strict=True))
     not_hashed = NOT_HASHED.hex()
-    remaining = [path for path, digest in digests.items() if digest == not_hashed]
-    for path in remaining:
-        del digests[path]
-    return digests, remaining
+    if not_hashed in each:
+        without = [path for path, digest in digests.items() if digest == not_hashed]
+        for path in without:
+            del digests[path]
+        remaining += without
+    return digests

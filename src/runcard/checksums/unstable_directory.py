@@ -10,7 +10,8 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from stat import S_ISREG
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from runcard.checksums.directory_listing import DirectoryContents, make
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.listing import Listing
 from runcard.errors import RuncardError
-from runcard.files import FileKind, WalkEntry, encode_name, failure, short_path, walk
+from runcard.files import FileKind, PathTable, WalkEntry, encode_name, failure, short_path, walk
 from runcard.parallel.worker import DirectoryCursor
 
 # Error numbers for a name that has disappeared or now stands for something else.
@@ -27,6 +28,7 @@ GONE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL,
 _PAUSES = (0.02, 0.1)  # seconds before each retry
 _LARGE = 64 << 20  # bytes; a larger file is read at most twice
 _BLOCK = 1 << 20
+_ENTRIES = 1024  # that a walk adds to a table at once
 
 _Problems = Mapping[str, RuncardError]
 
@@ -45,20 +47,28 @@ def is_concurrent_change(problem: BaseException) -> bool:
     return isinstance(problem.__cause__, OSError) and problem.__cause__.errno in GONE_ERRNOS
 
 
-def walk_unstable(root: str) -> dict[str, FileKind]:
+def walk_unstable(root: str) -> PathTable[FileKind]:
     """The kind of every path below a directory; directories that disappear meanwhile are skipped."""
 
     def skip(_: str, problem: RuncardError) -> None:
         if not is_concurrent_change(problem):
             raise problem
 
-    return dict(walk(root, on_error=skip))
+    kinds: PathTable[FileKind] = PathTable()
+    entries = walk(root, on_error=skip)
+    while some := dict(islice(entries, _ENTRIES)):
+        kinds.update(some)
+    return kinds
 
 
-def snapshot(root: str, kinds: Mapping[str, FileKind], exclude: Collection[str]) -> Snapshot:
-    """List the regular files below `root`, as `make` does, even while they change."""
+def walked_entries(kinds: PathTable[FileKind]) -> Iterator[WalkEntry]:
+    """The result of an earlier walk, in order."""
+    return (WalkEntry(path, FileKind(kind)) for path, kind in kinds)
+
+
+def snapshot(root: str, entries: Iterable[WalkEntry], exclude: Collection[str]) -> Snapshot:
+    """List the regular files below `root`, as `make` does, even while they change; the entries are those of a walk."""
     problems: dict[str, RuncardError] = {}
-    entries = map(WalkEntry._make, kinds.items())
     contents = make(root, entries=entries, exclude=exclude, on_error=problems.__setitem__)
     return _retry(root, contents, problems) if problems else Snapshot(contents, ())
 
@@ -94,12 +104,9 @@ def _raise_others(problems: _Problems) -> None:
 
 
 def _merge(first: DirectoryContents, second: DirectoryContents) -> DirectoryContents:
-    hexes = {
-        path: digest.hex for listing in (first.listing, second.listing) for path, digest in listing.items()
-    }
     symlinks = {link.path: link for link in (*first.symlinks, *second.symlinks)}
     return DirectoryContents(
-        Listing.from_hex(hexes),
+        first.listing.with_digests(second.listing),
         tuple(symlinks[path] for path in sorted(symlinks, key=encode_name)),
         (*first.others, *second.others),
     )

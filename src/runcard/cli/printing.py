@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +46,11 @@ def say(text: str) -> None:
     _write(f"{_printable(text)}\n")
 
 
-def say_lines(lines: Iterable[str]) -> None:
-    """Print many lines of data to stdout at once."""
-    _write("\n".join([*map(_printable, lines)]) + "\n")
+def say_text(text: str) -> None:
+    """Print the lines of a text to stdout."""
+    is_printable = text.replace("\n", "").isprintable()  # as most are: then no line has to be looked at
+    lines = text.removesuffix("\n") if is_printable else "\n".join(map(_printable, text.splitlines()))
+    _write(f"{lines}\n")
 
 
 def say_done(text: str) -> None:

@@ -10,8 +10,10 @@ A payload can be removed together with its salt: the chain stays valid, and the 
 All digests here are bare hex. Nothing here reads or writes files.
 """
 
+import heapq
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -88,23 +90,70 @@ class Journal(NamedTuple):
 
     entries: list[JournalEntry]
     torn: bytes = b""  # an unfinished last line
-    damaged: Sequence[int] = ()  # numbers of lines that cannot be parsed
+    damaged: tuple[int, ...] = ()  # numbers of lines that cannot be parsed
 
 
 def parse(data: bytes) -> Journal:
     """Parse a journal. A last line without a newline is torn: its writer was killed."""
-    whole, newline, torn = data.rpartition(b"\n")
-    entries, damaged = [], []
-    for number, raw in enumerate(whole.split(b"\n"), 1) if newline else ():
-        line = _parse_line(raw)
-        if line is None:
-            damaged.append(number)
-        else:
-            entries.append(JournalEntry(number, raw, line))
-    return Journal(entries, torn, damaged)
+    stream = JournalStream(lambda: [data])
+    entries = list(stream)
+    return Journal(entries, stream.torn, tuple(stream.damaged))
 
 
-def _parse_line(raw: bytes) -> Line | None:
+class JournalStream:
+    """A journal that may be too long for memory: each iteration reads it again, and holds one block and one line of it.
+
+    `blocks` starts to read: it returns the bytes of the journal from its beginning, in blocks of any size.
+    """
+
+    def __init__(self, blocks: Callable[[], Iterable[bytes]]) -> None:
+        self._blocks = blocks
+        # Of the last iteration, as far as it went:
+        self.torn = b""  # an unfinished last line
+        self.damaged = array("Q")  # numbers of lines that cannot be parsed
+        self.offset = 0  # of the last entry, in bytes
+
+    def __iter__(self) -> Iterator[JournalEntry]:
+        self.torn, self.damaged, end = b"", array("Q"), 0
+        for number, raw in enumerate(self._whole_lines(), 1):
+            start, end = end, end + len(raw) + 1
+            line = parse_line(raw)
+            if line is None:
+                self.damaged.append(number)
+            else:
+                self.offset = start
+                yield JournalEntry(number, raw, line)
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        begun: list[bytes] = []  # the parts of a line so far
+        for block in self._blocks():
+            first, *others = block.split(b"\n")
+            begun.append(first)
+            if others:
+                yield b"".join(begun)
+                *whole, last = others
+                yield from whole
+                begun = [last]
+        self.torn = b"".join(begun)
+
+    @property
+    def lines(self) -> "JournalLines":
+        """The parsed lines; to be iterated as often as needed."""
+        return JournalLines(self)
+
+
+class JournalLines:
+    """The parsed lines of a journal; each iteration reads it again."""
+
+    def __init__(self, entries: Iterable[JournalEntry]) -> None:
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Line]:
+        return (entry.line for entry in self._entries)
+
+
+def parse_line(raw: bytes) -> Line | None:
+    """A line of a journal; None if it cannot be parsed."""
     try:
         line = decode_json(raw)
     except EncodingError:
@@ -136,17 +185,54 @@ class ChainCheck(NamedTuple):
 
 def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
-    heads: dict[str, Head] = {}
-    faults = [ChainFault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
-    withheld = []
+    chains = ChainChecker(record_id, first=first)
+    faults = [unparsed(number) for number in journal.damaged]
     for entry in journal.entries:
+        faults += chains.add(entry)
+    withheld = tuple(entry for entry in journal.entries if is_withheld(entry.line))
+    return ChainCheck(chains.heads, tuple(faults), withheld)
+
+
+class ChainChecker:
+    """Checks the chains of a journal line by line, in the order of the file.
+
+    `first` replaces the first link that follows from record and writer. With `is_part`, the lines are a part of a journal:
+    the first of each writer may follow any line.
+    """
+
+    def __init__(self, record_id: str, *, first: str | None = None, is_part: bool = False) -> None:
+        self._record_id = record_id
+        self._first = first
+        self._is_part = is_part
+        self._heads: dict[str, Head] = {}
+
+    def add(self, entry: JournalEntry) -> list[ChainFault]:
+        """The faults at the next line."""
         writer, seq = entry.line["writer"], entry.line["seq"]
-        previous = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
-        faults += [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
-        if "payload" not in entry.line and "salt" not in entry.line:
-            withheld.append(entry)
-        heads[writer] = Head(writer, seq, entry.line["hash"])
-    return ChainCheck(tuple(heads.values()), tuple(faults), tuple(withheld))
+        previous = self._heads.get(writer) or self._start(entry.line)
+        self._heads[writer] = Head(writer, seq, entry.line["hash"])
+        return [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
+
+    def _start(self, line: Line) -> Head:
+        """What the first line of a writer must follow."""
+        if self._is_part:
+            return Head(line["writer"], line["seq"] - 1, line["prev"])
+        return Head(line["writer"], 0, self._first or first_link(self._record_id, line["writer"]))
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """The end of each writer's chain so far."""
+        return tuple(self._heads.values())
+
+
+def unparsed(number: int) -> ChainFault:
+    """The fault of a line that cannot be parsed."""
+    return ChainFault(number, "", 0, "the line cannot be parsed")
+
+
+def is_withheld(line: Line) -> bool:
+    """Whether the payload of a line was taken out."""
+    return "payload" not in line and "salt" not in line
 
 
 def _reasons(line: Line, previous: Head) -> Iterable[str]:
@@ -164,27 +250,16 @@ def _reasons(line: Line, previous: Head) -> Iterable[str]:
             yield "the payload does not match its digest"
 
 
-def heads(entries: Iterable[JournalEntry]) -> tuple[Head, ...]:
+def heads(lines: Iterable[Line]) -> tuple[Head, ...]:
     """The end of each writer's chain, according to its last line."""
-    last = {entry.line["writer"]: entry.line for entry in entries}
+    last = {line["writer"]: line for line in lines}
     return tuple(Head(writer, line["seq"], line["hash"]) for writer, line in last.items())
 
 
-def merge(journals: Iterable[Journal]) -> list[JournalEntry]:
-    """Merge the lines of all writers by time; each writer's stay in their order, and none occurs twice."""
-    queues: dict[str, list[JournalEntry]] = {}
-    for journal in journals:
-        for entry in journal.entries:
-            queue = queues.setdefault(entry.line["writer"], [])
-            if not queue or entry.line["seq"] > queue[-1].line["seq"]:
-                queue.append(entry)
-    merged: list[JournalEntry] = []
-    queued = {writer: iter(queue) for writer, queue in queues.items()}
-    heads = {writer: next(entries) for writer, entries in queued.items()}
-    while heads:
-        writer = min(heads, key=lambda name: (str(heads[name].line.get("timestamp", "")), name))
-        merged.append(heads.pop(writer))
-        following = next(queued[writer], None)
-        if following is not None:
-            heads[writer] = following
-    return merged
+def merge(writers: Iterable[Iterable[JournalEntry]]) -> Iterator[JournalEntry]:
+    """Merge the lines of all writers by time; each writer's, in one of the iterables, stay in their order."""
+    return heapq.merge(*writers, key=_time_and_writer)
+
+
+def _time_and_writer(entry: JournalEntry) -> tuple[str, str]:
+    return str(entry.line.get("timestamp", "")), entry.line["writer"]

@@ -31,7 +31,17 @@ def whole_sum(counts: Iterable[float]) -> int:
 def exact_sum(amounts: Iterable[float]) -> "Decimal":
     from decimal import Decimal  # noqa: PLC0415
 
-    return reduce(_exact_context().add, (Decimal(str(amount)) for amount in amounts), Decimal(0))
+    return reduce(add_exactly, amounts, Decimal(0))
+
+
+def add_exactly(total: "Decimal", amount: "Decimal | float") -> "Decimal":
+    return _exact_context().add(total, as_decimal(amount))
+
+
+def as_decimal(amount: "Decimal | float") -> "Decimal":
+    from decimal import Decimal  # noqa: PLC0415
+
+    return amount if isinstance(amount, Decimal) else Decimal(str(amount))
 
 
 def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False) -> bool:

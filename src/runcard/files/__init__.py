@@ -3,7 +3,7 @@
 Names are `str`, decoded as UTF-8 with `surrogateescape` in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import Sync, fsync_directory, sync_filesystem, write_all, write_atomic
+from runcard.files.atomic import Sync, write_all, write_atomic
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.opening import (
@@ -15,8 +15,10 @@ from runcard.files.opening import (
     type_name,
 )
 from runcard.files.os_errors import failure
+from runcard.files.path_table import PathTable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
+from runcard.files.sync import fsync_directory, sync_filesystem, sync_tree
 from runcard.files.walk import FileKind, OnError, WalkEntry, sizes, walk, walk_files
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "JsonName",
     "NotRegularFileError",
     "OnError",
+    "PathTable",
     "Sync",
     "WalkEntry",
     "check_relative",
@@ -47,6 +50,7 @@ __all__ = [
     "short_path",
     "sizes",
     "sync_filesystem",
+    "sync_tree",
     "type_name",
     "unreadable",
     "walk",

@@ -1,7 +1,7 @@
 """Write a file atomically: a reader sees the old or the new contents, never a part.
 
 The bytes are written to a temporary file in the same directory and synced to disk; then it is renamed, and the directory
-is synced. This is for single documents; many files are synced together.
+is synced. This is for single documents; many files are synced together: see `sync`.
 
 Invariants: after an error the old file is unchanged and the temporary file is removed; the new file is never readable by
 users whom its final mode excludes. A process that is killed can leave its temporary file behind:
@@ -11,9 +11,8 @@ users whom its final mode excludes. A process that is killed can leave its tempo
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Iterable
 from enum import Enum
-from functools import cache
 from stat import S_IMODE, S_ISLNK
 
 _NAME_MAX = 255
@@ -24,20 +23,20 @@ class Sync(Enum):
     """What is synced to disk before the new file is renamed."""
 
     FILE = "the file"
-    FILE_SYSTEM = "the file, and everything written to the same file system before"
+    CONTENTS = "the file; the caller syncs the directory, once for many files"
     LATER = "nothing: the caller syncs many files together"
 
 
 def write_atomic(
     path: str | os.PathLike[str],
-    data: bytes,
+    data: bytes | Iterable[bytes],
     *,
     mode: int | None = None,
     replace: bool = True,
     follow: bool = True,
     sync: Sync = Sync.FILE,
 ) -> None:
-    """Make `data` the contents of `path`, synced to disk unless `sync` is LATER.
+    """Make `data`, as a whole or in blocks, the contents of `path`, synced to disk as far as `sync` says.
 
     Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
     its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
@@ -57,49 +56,11 @@ def write_atomic(
         raise OSError(error.errno, error.strerror, name) from error
 
 
-def fsync_directory(path: str | os.PathLike[str]) -> None:
-    """Sync a directory: the names that were created, renamed or removed in it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_filesystem(path: str | os.PathLike[str]) -> None:
-    """Sync everything that was written to the file system of a directory, in one step."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _sync_filesystem_of(descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-    finally:
-        os.close(descriptor)
-
-
-def _sync_filesystem_of(descriptor: int) -> None:
-    call = _syncfs()
-    if call is None:
-        os.sync()  # may return early, but a document must be complete on disk before it is renamed
-        os.fsync(descriptor)
-    elif number := call(descriptor):
-        raise OSError(number, os.strerror(number))
-
-
-@cache
-def _syncfs() -> Callable[[int], int] | None:
-    """The system call, which returns an error number or 0; None if the system has none."""
-    import ctypes  # noqa: PLC0415 - see _rename
-
-    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    return call and (lambda descriptor: ctypes.get_errno() if call(descriptor) else 0)
-
-
 def _link_loop() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> bool:
+def _write(path: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool) -> bool:
     """Write the file; returns False, and writes nothing, if the name is a link that must stay."""
     folder, name = os.path.split(path)
     directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -114,17 +75,18 @@ def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: boo
     return True
 
 
-def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> None:
+def _write_in(
+    directory: int, name: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool
+) -> None:
     descriptor, temporary = _create(directory, name, 0o666 if mode is None else mode)
     try:
         try:
             if mode is not None and S_IMODE(os.fstat(descriptor).st_mode) != mode:
                 os.fchmod(descriptor, mode)  # bits that the umask removed; the file is still empty
-            write_all(descriptor, data)
-            if sync is Sync.FILE:
+            for block in (data,) if isinstance(data, bytes) else data:
+                write_all(descriptor, block)
+            if sync in {Sync.FILE, Sync.CONTENTS}:
                 os.fsync(descriptor)
-            elif sync is Sync.FILE_SYSTEM:
-                _sync_filesystem_of(descriptor)
         finally:
             os.close(descriptor)
         _rename(directory, temporary, name, replace=replace)
@@ -132,7 +94,7 @@ def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sy
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename
             os.unlink(temporary, dir_fd=directory)
         raise
-    if sync is not Sync.LATER:
+    if sync not in {Sync.LATER, Sync.CONTENTS}:
         os.fsync(directory)
 
 

@@ -120,6 +120,18 @@ def locked(
                 _close(descriptor)
 
 
+def lock_open_file(descriptor: int, path: str, *, timeout: float) -> bool:
+    """Lock a file that this process has just created, until it is closed; False where the file system has no locks.
+
+    Another process can hold a shared lock for a moment, to see whether the file has an owner.
+    """
+    try:
+        _wait(descriptor, fcntl.LOCK_EX, time.monotonic() + timeout, path)
+    except _NoLocksError:
+        return False
+    return True
+
+
 def _acquire(path: str, operation: int, deadline: float | None) -> int:
     """A descriptor that holds the lock of the file that has this path now."""
     try:

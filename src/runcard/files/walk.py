@@ -1,6 +1,6 @@
 """Walk a directory tree, in the order of the bytes of the relative paths.
 
-It never follows a symbolic link, keeps only the current branch in memory, and does not recurse. A directory that cannot be
+It never follows a symbolic link, keeps only the current branch in memory, of that only so many names, and does not recurse. A directory that cannot be
 read is an error that names it. Only directories are opened.
 
 Invariant: the bytes of the yielded paths are strictly increasing.
@@ -14,13 +14,15 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Self
 
 from runcard.errors import RuncardError
-from runcard.files.names import decode_name, encode_name
+from runcard.files.names import decode_name
 from runcard.files.opening import short_path
 from runcard.files.os_errors import failure
+from runcard.files.path_table import PathTable, in_byte_order
 
 OnError = Callable[[str, RuncardError], object]
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_MOST_NAMES = 16384  # of a directory that are in memory before the rest goes into a table
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 
 
@@ -69,13 +71,13 @@ def walk(
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
     try:
-        levels = [iter(_entries(top, "", on_error))]
+        levels = [_entries(top, "", on_error)]
         while levels:
             for entry in levels[-1]:
                 if entry.kind is _DIRECTORY and entry.path[-1] == "/":
                     if enter is not None and not enter(entry.path[:-1]):
                         continue
-                    levels.append(iter(_entries(top, entry.path, on_error)))
+                    levels.append(_entries(top, entry.path, on_error))
                     break
                 yield entry
             else:
@@ -112,7 +114,7 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
         os.close(top)
 
 
-def _entries(top: int, path: str, on_error: OnError | None) -> list[WalkEntry]:
+def _entries(top: int, path: str, on_error: OnError | None) -> Iterator[WalkEntry]:
     """The entries of a directory, in order; a subdirectory occurs twice, the second time, with `/`, for its contents."""
     try:
         kinds = _kinds(top, path)
@@ -122,27 +124,40 @@ def _entries(top: int, path: str, on_error: OnError | None) -> list[WalkEntry]:
             raise problem from error
         problem.__cause__ = error
         on_error(path[:-1], problem)
-        return []
-    # Text in ASCII has the order of its bytes, and is sorted faster.
-    names = sorted(kinds) if "".join(kinds).isascii() else sorted(kinds, key=encode_name)
-    return [WalkEntry(path + name, kinds[name]) for name in names]
+        return iter(())
+    return (WalkEntry(path + name, kind) for name, kind in kinds)
 
 
-def _kinds(top: int, path: str) -> dict[str, FileKind]:
-    kinds: dict[str, FileKind] = {}
+def _kinds(top: int, path: str) -> Iterable[tuple[str, FileKind]]:
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
     with short_path(top, path[:-1] or ".") as (directory, relative):
         descriptor = os.open(relative, _OPEN | os.O_NOFOLLOW, dir_fd=directory)
     try:
-        with os.scandir(descriptor) as scan:
-            for entry in scan:
-                name = entry.name if _NAMES_ARE_UTF8 else decode_name(os.fsencode(entry.name))
-                if entry.is_file(follow_symlinks=False):
-                    kinds[name] = _FILE
-                elif entry.is_dir(follow_symlinks=False):
-                    kinds[name] = kinds[name + "/"] = _DIRECTORY
-                else:
-                    kinds[name] = _SYMLINK if entry.is_symlink() else _OTHER
+        return read_kinds(descriptor, twice=True)
     finally:
         os.close(descriptor)
-    return kinds
+
+
+def read_kinds(descriptor: int, *, twice: bool = False) -> Iterable[tuple[str, FileKind]]:
+    """The names in an open directory with their kinds, in order; with `twice`, a subdirectory again with a `/`."""
+    kinds: dict[str, FileKind] = {}
+    many: PathTable[FileKind] | None = None
+    with os.scandir(descriptor) as scan:
+        for entry in scan:
+            name = entry.name if _NAMES_ARE_UTF8 else decode_name(os.fsencode(entry.name))
+            if entry.is_file(follow_symlinks=False):
+                kinds[name] = _FILE
+            elif entry.is_dir(follow_symlinks=False):
+                kinds[name] = _DIRECTORY
+                if twice:
+                    kinds[name + "/"] = _DIRECTORY
+            else:
+                kinds[name] = _SYMLINK if entry.is_symlink() else _OTHER
+            if len(kinds) >= _MOST_NAMES:
+                many = PathTable() if many is None else many
+                many.update(kinds)
+                kinds = {}
+    if many is None:
+        return [(name, kinds[name]) for name in in_byte_order(kinds)]
+    many.update(kinds)
+    return ((name, FileKind(kind)) for name, kind in many)

@@ -23,6 +23,7 @@ START_AFTER = 0.01  # seconds of work before a helper is started, and before eac
 _MAX_HELPERS = 7  # one process cannot feed more
 _QUEUED_CHUNKS = 2  # for each helper
 _LAST_CHUNK_TIMEOUT = 60  # seconds
+_POLL = 0.001  # seconds
 
 
 class HelperPool:
@@ -63,6 +64,15 @@ class HelperPool:
             return self._waiting.get_nowait()
         except Empty:
             return None
+
+    def wait_for(self, chunk: FileChunk) -> None:
+        """Wait until a chunk that a helper has started has a reply or is lost; a helper that hangs is killed."""
+        deadline = time.monotonic() + _LAST_CHUNK_TIMEOUT
+        while chunk.reply is None and not chunk.is_lost:
+            time.sleep(_POLL)
+            if time.monotonic() > deadline:
+                for helper in self._helpers:
+                    helper.process.kill()
 
     def _is_time_to_start(self) -> bool:
         return time.monotonic() - self._started >= START_AFTER * (len(self._helpers) + 1)
@@ -107,6 +117,9 @@ class HelperProcess:
     def kill(self) -> None:
         self._process.kill()
 
+    def wait(self) -> None:
+        self._process.wait()
+
     def close(self) -> None:
         """Close the pipes, which ends the process, and wait for it."""
         with contextlib.suppress(OSError):  # unsent data of a dead process
@@ -142,6 +155,8 @@ class HelperThread:
             reply = self.process.ask(chunk.question, chunk.reply_size)
             if reply is None:
                 self.process.kill()
+                self.process.wait()  # it may still write a copy
+                chunk.is_lost = True
                 return
             chunk.set_reply(reply)
 

@@ -16,12 +16,13 @@ from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import BOM, JsonObject, Limits, as_text, encode_json
+from runcard.encoding.json.edit import same_data
 from runcard.errors import DocumentError, StoreError
-from runcard.files import failure, locked, printable, write_atomic
-from runcard.files.temporary_files import remove_temporary_files_for
+from runcard.files import failure, locked, printable
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
 from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, read_plan_file
+from runcard.plans.plan_writes import PlanWrites
 from runcard.plans.project import check_inside, make_folder
 
 _NEWER = {"version.newer-major", "version.newer-minor"}  # such plans are not rewritten
@@ -101,8 +102,11 @@ class Plan:
         data: JsonObject = TestPlan.decode(plan_file.content, plan_file.limits)
         return data
 
-    def write(self, agent: str, data: JsonObject) -> "Plan":
-        """Write new data as an agent; returns the written plan."""
+    def write(self, agent: str, data: JsonObject, *, writes: PlanWrites | None = None) -> "Plan":
+        """Write new data as an agent; returns the written plan.
+
+        It is durable then. With `writes`, of a command that writes many plans, it is durable after `writes.sync()`.
+        """
         writer = agent_named(agent)
         if writer.name != "analyzer":
             self.check_exists()
@@ -113,7 +117,7 @@ class Plan:
                     f"{printable(self.path)} has changed since it was read: nothing was written",
                     hint="open the plan again and repeat the change",
                 )
-            return self._write_as(writer, data)
+            return self._write_as(writer, data, writes=writes)
 
     def mark(
         self,
@@ -167,7 +171,7 @@ class Plan:
         if self.errors:
             raise InvalidDocument(self.report, printable(self.path))
 
-    def with_validation(self, section: JsonObject) -> "Plan":
+    def with_validation(self, section: JsonObject, *, writes: PlanWrites | None = None) -> "Plan":
         """Write the validator's section; returns this plan if nothing can or need be written."""
         data = self.location.plan_file.data
         if data is None or self._newer_version:
@@ -177,7 +181,7 @@ class Plan:
             isinstance(automation, dict) and "validation_passed" in automation
         ):  # it must agree with the section
             data = data | {"automation": automation | {"validation_passed": section["completed"]}}
-        return self._write_as(AGENTS["validator"], {**data, "validation": section})
+        return self._write_as(AGENTS["validator"], {**data, "validation": section}, writes=writes)
 
     def check_exists(self) -> None:
         """Refuse a plan that does not exist, or that is the plan of another method."""
@@ -212,7 +216,9 @@ class Plan:
             raise InvalidDocument(self.report, printable(self.path))
         return data
 
-    def _write_as(self, agent: Agent, data: JsonObject, *, is_new: bool = False) -> "Plan":
+    def _write_as(
+        self, agent: Agent, data: JsonObject, *, is_new: bool = False, writes: PlanWrites | None = None
+    ) -> "Plan":
         plan_file = self.location.plan_file
         self._check_rewritable()
         old = {} if plan_file.data is None and agent.name == "analyzer" else self._data_or_raise()
@@ -227,12 +233,10 @@ class Plan:
         written = Plan(replace(self.location, plan_file=replace(plan_file, content=after)))
         _check_no_new_errors(self, written, agent)
         check_inside(self.location.project, self.path)
-        try:
-            write_atomic(self.path, after)
-        except OSError as error:
-            raise failure(error, self.path, "write") from error
-        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.location.project.folder
-        remove_temporary_files_for(self.path, others=is_plans_own)
+        own_writes = writes or PlanWrites()
+        own_writes.write(self.path, after, self.location.project.folder)
+        if writes is None:
+            own_writes.sync()
         return written
 
     def _check_rewritable(self) -> None:
@@ -252,6 +256,8 @@ def find_plan(
 
 
 def _encode(content: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
+    if content and old and same_data(old, new):
+        return content
     return TestPlan.edit(content, old, new) if content and old else TestPlan.encode(new)
 
 

@@ -87,8 +87,10 @@ class PlanFile:
     @cached_property
     def data(self) -> JsonObject | None:
         """The data; None when the file is missing, unreadable or not a map."""
+        if not self.content:
+            return None
         try:
-            value = TestPlan.decode(self.content or b"", self.limits)
+            value = TestPlan.decode(self.content, self.limits)
         except EncodingError:
             return None
         return value if isinstance(value, dict) else None

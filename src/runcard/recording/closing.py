@@ -31,7 +31,7 @@ from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
 from runcard.store.runs.config_file import remove_config
 from runcard.store.runs.directory import remove_open_mark
-from runcard.store.runs.open_journals import read_open_journals
+from runcard.store.runs.open_journals import find_run_id
 from runcard.store.runs.owner import is_on_other_host, owner_lock, owner_process
 
 _PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
@@ -62,7 +62,7 @@ def close_dead_run(run: str) -> CloseResult:
         result = _result_if_closed(run, document)
         if result is not None:
             return result
-        if status_in(document) is None and not read_open_journals(run).run_id:
+        if status_in(document) is None and find_run_id(run) is None:
             remove_open_mark(run)
             raise StoreError(
                 f"{printable(run)} is not a run", hint="name the directory of a run, with its metadata.json"

@@ -8,16 +8,18 @@ closing it again gives the same result. Who may close a run is decided in `closi
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable
-from runcard.digests import sha256_bytes
+from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable, walked_entries
+from runcard.digests import Digest, sha256_bytes, sha256_descriptor
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
@@ -26,16 +28,29 @@ from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, StoreError
-from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.files import (
+    FileKind,
+    NotRegularFileError,
+    Sync,
+    WalkEntry,
+    failure,
+    json_name,
+    open_regular,
+    printable,
+    read_regular,
+    sizes,
+    sync_tree,
+)
 from runcard.observe.clock import timestamp
 from runcard.store import layout
+from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.heartbeat import read_heartbeat
-from runcard.store.runs.open_journals import read_open_journals
+from runcard.store.runs.open_journals import OpenJournals, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
-from runcard.views.run_readme import is_readme_of, readme
+from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
 
 if TYPE_CHECKING:
     from runcard.documents.run.generation import Generation
@@ -45,6 +60,8 @@ CHANGING = "changing-files"  # the type of the warning about files that a proces
 
 _FILES_IN_WARNING = 20
 
+_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+_OWN_NAMES = {*layout.NOT_LISTED, layout.README, layout.OTHER_README}
 _LEFTOVER = re.compile(
     r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
 )
@@ -58,6 +75,37 @@ class RecorderState(NamedTuple):
     journal_sha256: str  # of the journal as the recorder wrote it
 
 
+class JournalFacts:
+    """What all events of a run tell, whatever their order: to be added in the order of each writer."""
+
+    def __init__(self, run_id: str | None) -> None:
+        self.run_id = run_id
+        self.last_time: str | None = None
+        self.has_ended = False
+        self.first_faults: dict[str, chain.ChainFault] = {}  # by writer
+        self._chains = chain.ChainChecker(str(run_id))
+
+    def add(self, entry: chain.JournalEntry) -> None:
+        moment = entry.line.get("timestamp")
+        if isinstance(moment, str) and (self.last_time is None or moment > self.last_time):
+            self.last_time = moment
+        self.has_ended = self.has_ended or entry.line.get("event") == RUN_ENDED
+        for fault in self._chains.add(entry):
+            self.first_faults.setdefault(fault.writer, fault)
+
+
+class _FoldedEvents:
+    """Events that are folded as they come, and the last line of each writer."""
+
+    def __init__(self) -> None:
+        self.events = fold.EventFold()
+        self.last_lines: dict[str, chain.Line] = {}
+
+    def add(self, entry: chain.JournalEntry) -> None:
+        self.events.add(entry.line)
+        self.last_lines[entry.line["writer"]] = entry.line
+
+
 class RunCloser:
     """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
 
@@ -66,9 +114,13 @@ class RunCloser:
         self._state = state
         document = self._current_document()
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
-        self._journals = read_open_journals(run, run_id_in(state.start) if state else None, open_id)
-        self._added: list[chain.JournalEntry] = []  # by the closing itself
-        self._entries = self._journals.merged()
+        run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
+        self._facts = None if state else JournalFacts(run_id)
+        self._first_fold: _FoldedEvents | None = (
+            _FoldedEvents()
+        )  # of the lines in the order in which they are found
+        self._journals = OpenJournals(run, run_id, self._read_line)
+        self._has_added_events = False  # by the closing itself
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
             raise StoreError(
@@ -94,7 +146,8 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+        self._sync_files()
+        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -103,6 +156,13 @@ class RunCloser:
             ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
         remove_open_mark(self.run)
         return document
+
+    def _sync_files(self) -> None:
+        """Make all files durable besides metadata.json, which is replaced next."""
+        kinds = {**self._kinds, layout.CHECKSUMS: FileKind.FILE}
+        kinds.pop(layout.METADATA, None)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
+            sync_tree(self.run, kinds.items())
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
@@ -122,11 +182,17 @@ class RunCloser:
 
     def _list_kinds(self) -> None:
         """List the contents of the directory: once, and again when something has moved."""
-        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
+        self._contents = walk_unstable(self.run)
+        self._removed: set[str] = set()  # since then
+        self._kinds = {path: kind for path, kind in self._walked() if _is_own_name(path)}
+
+    def _walked(self) -> Iterator[WalkEntry]:
+        """The contents of the directory, in order."""
+        return (entry for entry in walked_entries(self._contents) if entry.path not in self._removed)
 
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
-        start = fold.start_document_in(entry.line for entry in self._entries) or document
+        start = fold.start_document_in(self._journals.lines) or document
         return start if isinstance(start, dict) and _generation_class().check(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
@@ -136,13 +202,14 @@ class RunCloser:
     def _add_last_heartbeat(self) -> None:
         """Add the last sign of life of a run whose end no event tells; the future does not count."""
         heartbeat, now = read_heartbeat(self.run, self._run_id), timestamp(datetime.now(UTC))
-        has_ended = any(entry.line.get("event") == RUN_ENDED for entry in self._entries)
-        if heartbeat is not None and not has_ended and self._last_time() < heartbeat <= now:
+        if heartbeat is None or self._journal_facts().has_ended:
+            return
+        if self._last_time() < heartbeat <= now:
             self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
 
     def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:
         """Add an event of the closing itself; it is the same whichever process closes the run."""
-        own_lines = [entry.line for entry in self._entries if entry.line["writer"] == self._writer]
+        own_lines = [entry.line for entry in self._journals.of_writer(self._writer)]
         if payload in [line.get("payload") for line in own_lines]:
             return  # added by an earlier closing that was killed
         prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
@@ -158,26 +225,30 @@ class RunCloser:
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
         raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self._added.append(chain.JournalEntry(0, raw, decode_json(raw)))
-        self._entries = self._journals.merged(self._added)
+        entry = chain.JournalEntry(0, raw, decode_json(raw))
+        facts = self._journal_facts()
+        if self._journals.add(entry):
+            facts.add(entry)
+        self._has_added_events = True
 
     def _last_time(self) -> str:
-        times = (entry.line.get("timestamp") for entry in self._entries)
-        return max(
-            (moment for moment in times if isinstance(moment, str)),
-            default=self.start["generation"]["timestamp_start"],
-        )
+        last: str = self._journal_facts().last_time or self.start["generation"]["timestamp_start"]
+        return last
+
+    def _journal_facts(self) -> JournalFacts:
+        """What all events tell; of the own journal it is rarely needed."""
+        if self._facts is None or self._facts.run_id != self._run_id:
+            self._facts = JournalFacts(self._run_id)
+            for entry in self._journals.of_each_writer():
+                self._facts.add(entry)
+        return self._facts
 
     def _settle_files(self) -> None:
         """Move user files that have runcard's names, and merge the journals into one.
 
         Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
-        for name in list(filter(_LEFTOVER.fullmatch, files)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.run, name))
-            del self._kinds[name]
+        self._remove_leftovers()
         if self._state is None:
             self._add_last_heartbeat()
         moves = user_file_moves(self.run, list(self._clashing_names()))
@@ -189,52 +260,89 @@ class RunCloser:
         self._warn_about_special_files(moves)
         if self._state is None:
             self._newest_file = self._newest_file_time(moves)
+        self._fold_events()
         if moves or not self._is_merged():
             self._merge_journals(moves)
-        self._fold_events()
+
+    def _read_line(self, entry: chain.JournalEntry) -> None:
+        if self._facts is not None:
+            self._facts.add(entry)
+        if self._first_fold is not None:
+            self._first_fold.add(entry)
+            if len(self._first_fold.last_lines) > 1:
+                self._first_fold = None  # the lines are to be merged first
+
+    def _remove_leftovers(self) -> None:
+        """Remove temporary files of processes that were killed."""
+        leftovers = [name for name, kind in self._kinds.items() if kind is FileKind.FILE]
+        for name in filter(_LEFTOVER.fullmatch, leftovers):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.run, name))
+            self._removed.add(name)
+            del self._kinds[name]
 
     def _fold_events(self) -> None:
-        lines = (entry.line for entry in self._entries)
-        self._folded = fold.fold_events(self.start, lines, self._newest_file)
+        """Fold the events in the order of time: that in which one writer's lines were found, if none were added."""
+        folded, self._first_fold = self._first_fold, None
+        if folded is None or self._has_added_events or not self._journals.has_one_writer:
+            folded = _FoldedEvents()
+            for entry in self._journals:
+                folded.add(entry)
+        folded.events.count_once(self._journals.lines)
+        self._folded = folded.events.document(self.start, self._newest_file)
+        self._chains = chain.heads(folded.last_lines.values())
 
     def _newest_file_time(self, moves: Collection[str]) -> str | None:
         """When the newest file was written, besides those that closing writes itself; the future does not count."""
         own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
-        now, times = time.time(), [0.0]
-        for path, kind in self._kinds.items():
+        now, newest = time.time(), 0.0
+        for path, kind in self._walked():
             if kind is FileKind.FILE and path not in own:
                 with contextlib.suppress(OSError):  # removed meanwhile
-                    times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
-        newest = max(written for written in times if written <= now)
+                    written = os.lstat(os.path.join(self.run, path)).st_mtime
+                    newest = max(newest, written if written <= now else 0.0)
         return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
 
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and no other file does."""
-        files = [(file.path, file.journal.entries) for file in self._journals.files]
-        return not self._added and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
+        journals = self._journals
+        if self._has_added_events or [file.path for file in journals.files] != [self._journal_path]:
+            return False
+        is_in_order = journals.has_one_writer or _sha256(journals.blocks()) == journals.sha256.hexdigest()
+        return is_in_order and not journals.files[0].has_repeated_lines
 
     def _merge_journals(self, moves: dict[str, str]) -> None:
         """Write all lines to one journal, move user files, and remove the other journals."""
-        journal, temporary = (
-            os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self._writer))
-        )
-        data = self._journal_data()
-        is_merged = layout.JOURNAL not in moves and read_bytes(journal) == data
+        name = layout.other_journal(self._writer)
+        is_merged = layout.JOURNAL not in moves and self._is_journal_merged()
         if not is_merged:
-            write_run_file(self.run, os.path.basename(temporary), data, sync=Sync.FILE)
+            write_run_file(self.run, name, self._journals.blocks, sync=Sync.FILE)
         move_user_files(self.run, moves)
         if not is_merged:
             try:
-                os.rename(temporary, journal)
+                os.rename(os.path.join(self.run, name), self._journal_path)
             except OSError as error:
                 if error.errno not in GONE_ERRNOS:
                     raise
-                write_run_file(self.run, layout.JOURNAL, data, sync=Sync.FILE)
+                write_run_file(self.run, layout.JOURNAL, self._journals.blocks, sync=Sync.FILE)
         for file in self._journals.files:
             if file.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(file.path)
         self._list_kinds()
+
+    @property
+    def _journal_path(self) -> str:
+        return os.path.join(self.run, layout.JOURNAL)
+
+    def _is_journal_merged(self) -> bool:
+        """Whether the journal already has the bytes of all lines."""
+        try:
+            if os.lstat(self._journal_path).st_size != self._journals.size:
+                return False
+            return _sha256(read_blocks(self._journal_path)) == _sha256(self._journals.blocks())
+        except (OSError, StoreError):
+            return False  # it is missing, or is not a file
 
     def _clashing_names(self) -> Iterator[str]:
         """Names of runcard that files of the user have."""
@@ -260,59 +368,55 @@ class RunCloser:
 
     def _is_our_listing(self) -> bool:
         """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
-        contents = snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
-        return read_bytes(os.path.join(self.run, layout.CHECKSUMS)) == contents.listing.to_bytes()
+        listing = snapshot(self.run, self._walked(), layout.NOT_LISTED).contents.listing
+        return _file_digest(os.path.join(self.run, layout.CHECKSUMS)) == listing.digest
 
     def _warn_about_journals(self) -> None:
         """Warn about torn, lost and changed lines."""
         for file in self._journals.files:
-            if file.journal.torn:
-                torn = f"the last line was torn, {len(file.journal.torn)} bytes were dropped"
+            if file.torn:
+                torn = f"the last line was torn, {len(file.torn)} bytes were dropped"
                 self._add_warning("torn-tail", f"{file.name}: {torn}")
-        if self._state and not self._added:
-            self._journal_is_ours = sha256_bytes(self._journal_data()).hex == self._state.journal_sha256
+        if self._state and not self._has_added_events and self._journals.has_one_writer:
+            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal_sha256
         if self._journal_is_ours:
             return
-        checked = chain.check(chain.Journal(self._entries), self._run_id)
-        faults = {fault.writer: fault for fault in reversed(checked.faults)}
-        for writer, fault in sorted(faults.items()):
+        for writer, fault in sorted(self._journal_facts().first_faults.items()):
             self._add_warning(
                 layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}"
             )
 
     def _warn_about_special_files(self, moves: dict[str, str]) -> None:
         """Warn about FIFOs, sockets and devices, under the path that they will have."""
-        for path, kind in self._kinds.items():
+        for path, kind in self._walked():
             if kind is FileKind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
                 message = f"{name} is neither a file nor a link: it is left out of the record"
                 self._add_warning(layout.SPECIAL, message, path=name)
 
-    def _journal_data(self) -> bytes:
-        return b"".join(entry.raw + b"\n" for entry in self._entries)
-
     def _write_readme(self) -> None:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
-        outputs = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in own]
-        files = list(sizes(self.run, outputs))
-        page = readme(self._folded, files).encode()
+        outputs = (path for path, kind in self._walked() if kind is FileKind.FILE and path not in own)
+        files = sizes(self.run, outputs)
+        first, more = list(islice(files, MAX_ROWS)), sum(1 for _ in files)
+        page = readme(self._folded, first, more).encode()
         if is_too_large(page):
-            page = readme(fold.cut_to_size(self._folded), files).encode()
+            page = readme(fold.cut_to_size(self._folded), first, more).encode()
         write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
-        self._kinds[self._readme_name] = FileKind.FILE
+        self._kinds[self._readme_name] = self._contents[self._readme_name] = FileKind.FILE
         self._readme_data = page
 
     def _write_checksums(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
-        listed = snapshot(self.run, self._kinds, layout.NOT_LISTED)
+        listed = snapshot(self.run, self._walked(), layout.NOT_LISTED)
         contents = listed.contents
         if listed.changing:
             self._warn_about_changing_files(listed.changing)
             contents = self._with_own_files(contents)
-        elif not {layout.JOURNAL, self._readme_name} <= contents.listing.keys():
+        elif layout.JOURNAL not in contents.listing or self._readme_name not in contents.listing:
             contents = self._with_own_files(contents)  # another process removes them
-        write_run_file(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
+        write_run_file(self.run, layout.CHECKSUMS, contents.listing.blocks, sync=Sync.LATER)
         return contents
 
     def _warn_about_changing_files(self, paths: Sequence[str]) -> None:
@@ -320,25 +424,36 @@ class RunCloser:
         names = [json_name(path).text for path in paths]
         more = f" and {len(names) - _FILES_IN_WARNING} more" if names[_FILES_IN_WARNING:] else ""
         shown = ", ".join(names[:_FILES_IN_WARNING]) + more
+        if not self._journals.stays_readable:
+            self._journals = OpenJournals(self.run, self._run_id)  # merged by now
         self._add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
-        self._merge_journals({})
         self._fold_events()
+        self._merge_journals({})
         self._write_readme()
 
     def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
         """The listing with the digests of the journal and the README as they were written."""
-        written = {layout.JOURNAL: self._journal_data(), self._readme_name: self._readme_data}
-        own = {name: sha256_bytes(data) for name, data in written.items()}
-        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
+        own = {
+            layout.JOURNAL: Digest("sha256", _sha256(self._journals.blocks())),
+            self._readme_name: sha256_bytes(self._readme_data),
+        }
+        return contents._replace(listing=contents.listing.with_digests(own))
 
     def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
         files = fold.FileFacts(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],
-            chains=chain.heads(self._entries),
+            chains=self._chains,
             ledger_head=ledger_head,
         )
         return fold.add_file_facts(self._folded, files)
+
+
+def _sha256(blocks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _generation_class() -> "type[Generation]":
@@ -346,6 +461,13 @@ def _generation_class() -> "type[Generation]":
     from runcard.documents.run.generation import Generation  # noqa: PLC0415 - long to load
 
     return Generation
+
+
+def _is_own_name(path: str) -> bool:
+    """Whether a path in the directory of a run is one of runcard's own names."""
+    if "/" in path:
+        return False
+    return path in _OWN_NAMES or bool(layout.journal_names([path]) or _LEFTOVER.fullmatch(path))
 
 
 def ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
@@ -372,9 +494,25 @@ def read_bytes(path: str) -> bytes | None:
     try:
         return read_regular(path)
     except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+        if error.errno in _NO_FILE:
             return None
         raise failure(error, path, "read") from error
+
+
+def _file_digest(path: str) -> Digest | None:
+    """The digest of a regular file; None if it is missing or a link."""
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        if isinstance(error, NotRegularFileError) or error.errno in _NO_FILE:
+            return None
+        raise failure(error, path, "read") from error
+    try:
+        return sha256_descriptor(descriptor)
+    except OSError as error:
+        raise failure(error, path, "read") from error
+    finally:
+        os.close(descriptor)
 
 
 def status_in(document: JsonObject | None) -> str | None:

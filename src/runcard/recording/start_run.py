@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable
 
 from runcard.documents.run.events import RUN_STARTED
@@ -18,11 +19,15 @@ from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, o
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer
-from runcard.store.runs.directory import NewRun, is_owned, open_runs
+from runcard.store.runs.directory import NewRun, may_be_dead, open_runs
 
 RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs that `runcard rerun` keeps
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_LOOK_INTERVAL = 60.0  # seconds between two searches for dead runs in one store
+_MOST_STORES = 1000  # whose last search is remembered
+_looked_at: dict[str, float] = {}  # the time of the last search, by store
 
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
@@ -120,11 +125,20 @@ def _experiment_id(
 
 
 def _close_abandoned(store: str, warn: Callable[[str], None]) -> None:
-    """Close the runs whose recorders died. One that cannot be closed does not stop the recording."""
+    """Close the runs whose recorders died. One that cannot be closed does not stop the recording.
+
+    This looks at every open run, so a process does it at most once a minute for each store.
+    """
+    now = time.monotonic()
+    if now - _looked_at.get(store, -_LOOK_INTERVAL) < _LOOK_INTERVAL:
+        return
+    if len(_looked_at) >= _MOST_STORES:
+        _looked_at.clear()
+    _looked_at[store] = now
     own = {events.path for events in open_journal_events()}
     for run in open_runs(store, besides=own):
         try:
-            if not is_owned(run):
+            if may_be_dead(run):
                 close_dead_run(run)
         except (RuncardError, OSError) as error:
             warn(f"an earlier run could not be closed: {error}")

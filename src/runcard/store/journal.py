@@ -15,17 +15,18 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import EncodedLine, Head, Journal, first_link, parse, write_line
+from runcard.documents.chain import EncodedLine, Head, Journal, JournalStream, first_link, parse, write_line
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
-from runcard.files import failure, printable, read_regular
-from runcard.files.locks import NO_LOCKS
+from runcard.files import NotRegularFileError, failure, open_regular, printable, read_regular
+from runcard.files.locks import lock_open_file
 from runcard.files.processes import is_alive
+from runcard.store.locks import LOCK_TIMEOUT
 
 EVENT_LIMIT = 1 << 20  # bytes of the longest line, by default
 
@@ -35,6 +36,7 @@ _SYNC_INTERVAL = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
+_BLOCK = 1 << 16  # bytes of a journal that are read at once
 _FIRST_LINE_LIMIT = 4 << 20  # bytes to read for the first line
 
 _writers: WeakSet["JournalWriter"] = WeakSet()
@@ -91,13 +93,12 @@ class JournalWriter:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                os.close(self._descriptor)
+            self.has_lock = lock_open_file(self._descriptor, self.path, timeout=LOCK_TIMEOUT)
+        except BaseException as error:
+            os.close(self._descriptor)
+            if isinstance(error, OSError):
                 raise failure(error, self.path, "lock the journal") from error
-        else:
-            self.has_lock = True
+            raise
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
         """Add a line; `fields` are its fields besides those of the chain.
@@ -238,8 +239,39 @@ def read_journal(path: str) -> Journal:
     except OSError as error:
         raise failure(error, path, "read the journal") from error
     if data is None:
-        raise StoreError(f"{printable(path)} is not a regular file", hint="restore the journal")
+        raise _not_regular(path)
     return parse(data)
+
+
+def stream_journal(path: str) -> JournalStream:
+    """A journal to be read line by line, as often as needed; iterating it raises the errors of `read_journal`."""
+    return JournalStream(lambda: read_blocks(path))
+
+
+def read_blocks(path: str) -> Iterator[bytes]:
+    """The bytes of a journal."""
+    descriptor = open_journal(path)
+    try:
+        while block := os.read(descriptor, _BLOCK):
+            yield block
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
+    finally:
+        os.close(descriptor)
+
+
+def open_journal(path: str) -> int:
+    """A descriptor to read a journal from; raises the errors of `read_journal`."""
+    try:
+        return open_regular(path)
+    except NotRegularFileError:
+        raise _not_regular(path) from None
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
+
+
+def _not_regular(path: str) -> StoreError:
+    return StoreError(f"{printable(path)} is not a regular file", hint="restore the journal")
 
 
 def try_lock(path: str, *, shared: bool = False) -> int | None:

@@ -142,6 +142,12 @@ def is_instance_content(path: str) -> bool:
     return parts[0] == INSTANCES and len(parts) > 2 and (parts[2] == OUTPUT or parts[2] == WORKSPACE)
 
 
+def workspace_of(path: str) -> str | None:
+    """The instance whose workspace a file of a session is from."""
+    parts = path.split("/", 3)
+    return parts[1] if parts[0] == INSTANCES and len(parts) > 3 and parts[2] == WORKSPACE else None
+
+
 def is_document(path: str) -> bool:
     """Whether a file of a record is runcard's own and is read to verify it."""
     if path.rpartition("/")[2] not in _DOCUMENTS:

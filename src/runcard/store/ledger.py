@@ -16,7 +16,15 @@ from typing import NamedTuple, Self
 from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
-from runcard.files import NotRegularFileError, failure, locked, read_regular
+from runcard.errors import StoreError
+from runcard.files import (
+    NotRegularFileError,
+    failure,
+    locked,
+    open_regular,
+    printable,
+    read_regular,
+)
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
@@ -62,6 +70,14 @@ class LedgerEntry(NamedTuple):
     @property
     def key(self) -> LedgerKey:
         return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
+
+
+class LedgerView(NamedTuple):
+    """What one host's ledger has about a record."""
+
+    name: str  # of the ledger's file
+    entries: list[LedgerEntry]  # about the record
+    has_head: bool  # whether it has the entry that the record's document names
 
 
 def entry_payload(
@@ -158,21 +174,35 @@ class Ledger:
         return nothing
 
 
-def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
-    """Every host's ledger in a store: its path, its lines, and what its chain says."""
+def ledger_paths(store: str) -> list[str]:
+    """The ledgers of a store, one for each host; raises RuncardError if they cannot be listed."""
     try:
-        paths = layout.ledger_paths(store)
+        return layout.ledger_paths(store)
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for ledgers in") from error
-    for path in paths:
+
+
+def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
+    """Every host's ledger in a store: its path, its lines, and what its chain says."""
+    for path in ledger_paths(store):
         journal = read_journal(path)
         yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))
+
+
+def open_ledger(path: str) -> int:
+    """A descriptor of a ledger, for reading; raises an error that names the file if it is unreadable, a link or a device."""
+    try:
+        return open_regular(path)
+    except NotRegularFileError as error:
+        raise StoreError(f"{printable(path)} is not a regular file", hint="restore the journal") from error
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
 
 
 def ledger_state(store: str) -> tuple[object, ...]:
     """The state of every ledger file, to detect changes."""
     try:
-        states = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
+        states = [(path, os.lstat(path)) for path in ledger_paths(store)]
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for ledgers in") from error
     return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in states)
@@ -180,15 +210,23 @@ def ledger_state(store: str) -> tuple[object, ...]:
 
 def entries(journal: Journal) -> Iterator[LedgerEntry]:
     """The entries of a ledger; withheld and foreign lines are skipped."""
-    for entry in journal.entries:
-        payload = entry.line.get("payload")
-        if isinstance(payload, dict) and all(
-            isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
-        ):
-            facts = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
-            time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
-            yield LedgerEntry(str(entry.line.get("event")), *facts, entry.line["hash"], time, end, *texts)
+    for line in journal.entries:
+        entry = entry_in(line.line)
+        if entry is not None:
+            yield entry
+
+
+def entry_in(line: JsonObject) -> LedgerEntry | None:
+    """The entry in a line of a ledger; None for a withheld or foreign line."""
+    payload = line.get("payload")
+    if not isinstance(payload, dict) or not all(
+        isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
+    ):
+        return None
+    facts = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
+    time, end = str(line.get("timestamp")), _end(payload.get("amendments"))
+    texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
+    return LedgerEntry(str(line.get("event")), *facts, line["hash"], time, end, *texts)
 
 
 def entries_about(store: str, record_id: str) -> Iterator[LedgerEntry]:

@@ -9,15 +9,16 @@ Invariants: a file is never read through a symbolic link that leads out of the r
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from runcard.checksums import Listing
 from runcard.documents import reader
-from runcard.documents.chain import parse
+from runcard.documents.chain import JournalStream, Line
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
@@ -26,6 +27,7 @@ from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
+    NotRegularFileError,
     failure,
     is_safe_id,
     open_regular,
@@ -41,8 +43,10 @@ from runcard.store.amendments.read import Amendments, parse_amendments
 from runcard.store.ledger import LedgerKey
 
 if TYPE_CHECKING:  # hashing takes long to load
+    from collections.abc import Mapping
+
     from runcard.checksums import Listing
-    from runcard.checksums.comparison import ListingComparison
+    from runcard.checksums.comparison import KnownFile, ListingComparison
 
 Progress = Callable[[int, int], object]
 
@@ -92,6 +96,11 @@ class Record(ABC):
     def read(self, name: str) -> bytes | None:
         """The bytes of a file; None when there is none. Raises RuncardError when it cannot be read."""
 
+    def open_seekable(self, name: str) -> BinaryIO | None:
+        """The same as a file that can be read from any place, for one that may be large."""
+        data = self.read(name)
+        return None if data is None else BytesIO(data)
+
     @abstractmethod
     def read_limited(self, name: str, most: int) -> bytes:
         """The bytes of a file, at most one more than `most`; raises RuncardError when there is none."""
@@ -117,8 +126,13 @@ class Record(ABC):
         """The ids of a session's instances that have a document."""
 
     @abstractmethod
-    def compare(self, listing: "Listing", progress: Progress | None) -> "ListingComparison":
-        """How the files differ from the listing."""
+    def compare(
+        self,
+        listing: "Listing",
+        progress: Progress | None,
+        known: "Mapping[str, KnownFile] | None" = None,
+    ) -> "ListingComparison":
+        """How the files differ from the listing; those that are `known` were read already."""
 
     @abstractmethod
     def as_directory(self) -> AbstractContextManager[str]:
@@ -148,11 +162,16 @@ class Record(ABC):
             data = read_stream(file, limits.size)
         return parse_document(data, place, kind, limits)
 
+    @property
+    def metadata(self) -> bytes | None:
+        """The bytes of the metadata document, as `read` returns them."""
+        return self.read(layout.METADATA)
+
     @cached_property
     def raw_document(self) -> JsonObject:
         """The metadata document as it stands there, unchecked; empty when it cannot be read."""
         try:
-            document = decode_json(self.read(layout.METADATA) or b"", self.limits)
+            document = decode_json(self.metadata or b"", self.limits)
         except RuncardError:
             return {}
         return document if isinstance(document, dict) else {}
@@ -220,14 +239,30 @@ class DirectoryRecord(Record):
         os.scandir(self.path).close()
         return []
 
+    @cached_property
+    def metadata(self) -> bytes | None:
+        """The bytes of the metadata document, read once: `raw_document` is always the data in them."""
+        return self.read(layout.METADATA)
+
     def read(self, name: str) -> bytes | None:
         path = os.path.join(self.path, name)
         if not layout.may_be_file(path):
             return None
         try:
-            if os.lstat(path).st_size > _MOST:
-                raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
+            _check_size(path, name)
             return read_regular(path)
+        except OSError as error:
+            raise failure(error, path, "read") from error
+
+    def open_seekable(self, name: str) -> BinaryIO | None:
+        path = os.path.join(self.path, name)
+        if not layout.may_be_file(path):
+            return None
+        try:
+            _check_size(path, name)
+            return open(open_regular(path), "rb")
+        except NotRegularFileError:
+            return None
         except OSError as error:
             raise failure(error, path, "read") from error
 
@@ -265,10 +300,15 @@ class DirectoryRecord(Record):
     def instances(self) -> list[str]:
         return layout.instances(self.path)
 
-    def compare(self, listing: "Listing", progress: Progress | None) -> "ListingComparison":
+    def compare(
+        self,
+        listing: "Listing",
+        progress: Progress | None,
+        known: "Mapping[str, KnownFile] | None" = None,
+    ) -> "ListingComparison":
         from runcard.checksums.comparison import compare  # noqa: PLC0415 - see above
 
-        return compare(self.path, listing, exclude=layout.NOT_LISTED, progress=progress)
+        return compare(self.path, listing, exclude=layout.NOT_LISTED, progress=progress, known=known or {})
 
     @contextlib.contextmanager
     def as_directory(self) -> Iterator[str]:
@@ -295,6 +335,11 @@ class DirectoryRecord(Record):
                 hint=f"when its process is gone: runcard close {printable(self.path)}",
             )
         return document
+
+
+def _check_size(path: str, name: str) -> None:
+    if os.lstat(path).st_size > _MOST:
+        raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
 
 
 def parse_document(data: bytes, name: str, kind: str | None, limits: Limits) -> Document:
@@ -341,8 +386,12 @@ def work_ended_at(document: Team | Generation) -> datetime | None:
 
 def id_in_journal(journal: bytes | None) -> str | None:
     """The run id in the journal of a run."""
-    lines = parse(journal or b"").entries
-    run_id = lines[0].line.get("run_id") if lines else None
+    return id_in_lines(JournalStream(lambda: [journal or b""]).lines)
+
+
+def id_in_lines(lines: Iterable[Line]) -> str | None:
+    """The run id in the first line of the journal of a run."""
+    run_id = next(iter(lines), {}).get("run_id")
     return run_id if isinstance(run_id, str) else None
 
 

@@ -4,8 +4,6 @@ It depends only on the document and the names of the files, so it is the same wh
 can break a table or become markup.
 """
 
-from typing import Any
-
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
@@ -24,7 +22,7 @@ from runcard.views.formats import (
 )
 from runcard.views.markdown import code, escape
 
-_MAX_ROWS = 30  # of files, settings and problems
+MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
 _ENVIRONMENT = {"python_version": "Python", "platform": "platform", "timezone": "timezone"}
 _RERUN = "## Run again\n\n```console\n$ runcard rerun .\n```"
@@ -41,14 +39,14 @@ _NO_PROGRAM = {
 _PROBLEMS = {"errors": "Error", "warnings": "Warning"}
 
 
-def readme(document: JsonObject, files: list[tuple[str, int]]) -> str:
-    """The whole file; `files` are the run's outputs with their sizes."""
+def readme(document: JsonObject, files: list[tuple[str, int]], more_files: int = 0) -> str:
+    """The whole file; `files` are the run's outputs with their sizes, but for `more_files` that are not shown."""
     generation = document["generation"]
     title = generation.get("experiment_name") or generation["run_id"]
     sections = [
         f"{_marker(generation['run_id'])}\n# {escape(title)}",
         _summary(generation),
-        _files(files),
+        _files(files, more_files),
         _inputs(document["data_sources"]),
         _configuration(document),
         _cost(document),
@@ -82,15 +80,19 @@ def _summary(generation: JsonObject) -> str:
     return "  \n".join(lines)
 
 
-def _files(files: list[tuple[str, int]]) -> str:
+def _files(files: list[tuple[str, int]], more_files: int) -> str:
     if not files:
         return "## Files\n\nNo files."
-    rows = [f"| {code(path)} | {byte_size(size)} |" for path, size in files[:_MAX_ROWS]]
-    return "## Files\n\n| File | Size |\n|---|---:|\n" + "\n".join(rows) + _more(files, "`SHA256SUMS`")
+    rows = [f"| {code(path)} | {byte_size(size)} |" for path, size in files[:MAX_ROWS]]
+    return (
+        "## Files\n\n| File | Size |\n|---|---:|\n"
+        + "\n".join(rows)
+        + _more(len(files) + more_files, "`SHA256SUMS`")
+    )
 
 
-def _more(items: list[Any], full_list: str = "`metadata.json`") -> str:
-    hidden = len(items) - _MAX_ROWS
+def _more(number: int, full_list: str = "`metadata.json`") -> str:
+    hidden = number - MAX_ROWS
     return f"\n\n… and {hidden:,} more; {full_list} lists them all." if hidden > 0 else ""
 
 
@@ -101,16 +103,16 @@ def _inputs(sources: JsonObject) -> str:
     rows = [
         f"| {code(file['path'])} | {byte_size(file['bytes']) if file.get('bytes') is not None else 'unknown'}"
         f" | {token_count(file.get('tokens'))} |"
-        for file in files[:_MAX_ROWS]
+        for file in files[:MAX_ROWS]
     ]
-    return "## Inputs\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + _more(files)
+    return "## Inputs\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + _more(len(files))
 
 
 def _configuration(document: JsonObject) -> str:
     environment = document["environment"]
     rows = settings_shown(document["configuration"])
-    more = _more(rows)
-    rows = rows[:_MAX_ROWS]
+    more = _more(len(rows))
+    rows = rows[:MAX_ROWS]
     git = environment.get("git") or {}
     if git.get("commit"):
         rows.append(("git commit", git["commit"] + (" with uncommitted changes" if git.get("dirty") else "")))
@@ -158,9 +160,9 @@ def _models(document: JsonObject) -> str:
     names = [
         (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
         + (f" ({calls})" if (calls := call_count(part)) else "")
-        for part in parts[:_MAX_ROWS]
+        for part in parts[:MAX_ROWS]
     ]
-    hidden = len(parts) - _MAX_ROWS
+    hidden = len(parts) - MAX_ROWS
     return ", ".join([*names, f"and {hidden:,} more"] if hidden > 0 else names)
 
 
@@ -170,7 +172,7 @@ def _problems(document: JsonObject) -> str:
         for key, label in _PROBLEMS.items()
         for problem in document[key]
     ]
-    return "## Problems\n\n" + "\n".join(problems[:_MAX_ROWS]) + _more(problems) if problems else ""
+    return "## Problems\n\n" + "\n".join(problems[:MAX_ROWS]) + _more(len(problems)) if problems else ""
 
 
 def problem_text(problem: JsonObject) -> str:

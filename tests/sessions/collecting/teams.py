@@ -116,7 +116,9 @@ def assert_whole(session: Path) -> None:
         == f"{data['created_at'][:19].replace('T', '_').replace(':', '-')}-{data['team_session_id']}"
     )
     if data["version"] == "2.0.0":
-        assert data["event_chains"] == [head.to_dict() for head in chain.heads(journal.entries)]
+        assert data["event_chains"] == [
+            head.to_dict() for head in chain.heads(entry.line for entry in journal.entries)
+        ]
 
 
 def assert_tidy(store: Path) -> None:

@@ -85,8 +85,8 @@ class TestWorkspaces:
         copied = copy(source, mask=True)
         copy_ = target_of(source) / "sparse"
         assert copy_.stat().st_blocks * 512 < 1 << 20
-        assert hashlib.sha256(copy_.read_bytes()).hexdigest() == copied.files[0].sha256
-        assert copied.files[0].size == copy_.stat().st_size
+        assert hashlib.sha256(copy_.read_bytes()).hexdigest() == next(iter(copied.files)).sha256
+        assert next(iter(copied.files)).size == copy_.stat().st_size
 
 
 class TestTranscripts:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,7 +139,7 @@ class TestWhatIsNoticed:
 
         def listed(
             self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
-        ) -> dict[str, FileKind]:
+        ) -> Iterable[tuple[str, FileKind]]:
             kinds = look(self, visit)
             victim.unlink(missing_ok=True)
             actions[swap]()
@@ -158,7 +158,7 @@ class TestWhatIsNoticed:
 
         def listed(
             self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
-        ) -> dict[str, FileKind]:
+        ) -> Iterable[tuple[str, FileKind]]:
             if visit.path == "sub":
                 (source / "sub").rename(source / "away")
                 (source / "sub").symlink_to("/etc")

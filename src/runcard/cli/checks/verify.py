@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from runcard.cli import declare
-from runcard.cli.exit_codes import ExitCode, code_for_severity, worst
+from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
-    from runcard.operations.checks.verify import summary, verify  # noqa: PLC0415
+    from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if pin is not None:
@@ -47,28 +47,31 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
-    results = []
-    for result in batch.over(verify(*paths, progress=bar.advance, limits=read_settings().limits)):
-        results.append(result)
+    total = VerifySummary()
+    limits = read_settings().limits
+    for result in batch.over(
+        verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None)
+    ):
+        total.add(result)
         _add(batch, result)
-    pinned = None if pin is None else _check_pins(pin, paths, results)
+    pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for result in pinned.results if pinned else ():
-        results.append(result)
+        total.add(result)
         _add(batch, result)
     if as_json:
-        say_json(summary(results, pinned))
-        return _code(worst(_code_of(result.verdict) for result in results), pinned)
-    if any(_code_of(result.verdict) != ExitCode.FAILED and not _is_empty(result) for result in results):
+        say_json(total.to_dict(pinned))
+        return _code(code_for_severity(total.severity), pinned)
+    if total.has_good:
         say_done(_NOT_SIGNED)
     if pinned is not None:
         _add_pins(batch, pinned)
     return batch.finish()
 
 
-def _check_pins(pin: str, paths: tuple[str, ...], results: "list[Verified]") -> "PinCheck":
-    from runcard.operations.checks.pin import check_pins  # noqa: PLC0415
+def _check_pins(pin: str, paths: tuple[str, ...], stores: set[str]) -> "PinCheck":
+    from runcard.operations.checks.pin import check_pins  # noqa: PLC0415 - few pass --pin
 
-    return check_pins(pin, paths, results)
+    return check_pins(pin, paths, stores)
 
 
 def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:

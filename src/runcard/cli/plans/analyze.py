@@ -9,8 +9,11 @@ from runcard.cli.plans.options import many_options, root_option, sources_argumen
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
+    from runcard.errors import RuncardError
     from runcard.operations.plans.analyze import AnalysisResult
+    from runcard.plans.analysis import ProjectFiles
     from runcard.plans.plan_files import MethodRef
+    from runcard.plans.plan_writes import PlanWrites
 
 
 @click.command("analyze", short_help="Analyze a Ruby method and make its test plan.")
@@ -39,9 +42,9 @@ def command(
     Exit codes: 0 success, 1 no such method or file unreadable, 2 warnings: no branches, more than six levels, or a
     part that could not be read.
     """
-    from runcard.errors import RuncardError  # noqa: PLC0415
-    from runcard.operations.plans.analyze import analyze_methods, analyze_source, write_analysis  # noqa: PLC0415
+    from runcard.operations.plans.analyze import analyze_source  # noqa: PLC0415
     from runcard.plans.analysis import ProjectFiles  # noqa: PLC0415
+    from runcard.plans.plan_writes import PlanWrites  # noqa: PLC0415
 
     if all_methods == (method_ref.method is not None):
         raise click.UsageError("Pass either --method or --all-methods.")
@@ -53,19 +56,34 @@ def command(
             _show,
         )
         return batch.finish()
+    plan_writes = PlanWrites() if writes else None
     for source in sources:
-        try:
-            analyses = analyze_methods(source, root=root, files=files)
-        except RuncardError as error:
-            batch.refuse(source, error)
-            continue
-        for analysis in analyses:
-            batch.each(
-                [source],
-                partial(write_analysis, analysis=analysis, root=root, write=writes),
-                _show_one_of_many,
-            )
+        with batch.catching(source):
+            for result in _all_methods(source, root, files, plan_writes):
+                batch.each([source], partial(_result_of, result), _show_one_of_many)
     return batch.finish()
+
+
+def _all_methods(
+    source: str, root: str | None, files: "ProjectFiles", writes: "PlanWrites | None"
+) -> "list[AnalysisResult | RuncardError]":
+    """The analyses of all methods of a source, after their plans are written."""
+    from runcard.operations.plans.analyze import (  # noqa: PLC0415
+        AnalysisResult,
+        analyze_methods,
+        write_analyses,
+    )
+
+    analyses = analyze_methods(source, root=root, files=files)
+    if writes is None:
+        return [AnalysisResult(analysis) for analysis in analyses]
+    return write_analyses(source, analyses, writes, root=root)
+
+
+def _result_of(result: "AnalysisResult | RuncardError", _: str) -> "AnalysisResult":
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:
@@ -77,9 +95,9 @@ def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:
 
 
 def _show(_: str, analyzed: "AnalysisResult") -> None:
-    from runcard.cli.printing import say, say_lines  # noqa: PLC0415
+    from runcard.cli.printing import say, say_text  # noqa: PLC0415
 
     if analyzed.plan is not None:
         say(analyzed.plan.path)
         return
-    say_lines(analyzed.text.splitlines())
+    say_text(analyzed.text)

@@ -30,12 +30,15 @@ def command(
     """
     from runcard.cli.printing import finding_line  # noqa: PLC0415
     from runcard.operations.plans.validate import validate_plan  # noqa: PLC0415
+    from runcard.plans.plan_writes import PlanWrites  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    limits = read_settings().limits
+    limits, writes = read_settings().limits, PlanWrites()
 
     def validate(path: str) -> "PlanValidation":
-        result = validate_plan(path, root=root, method_ref=method_ref, write=not no_write, limits=limits)
+        result = validate_plan(
+            path, root=root, method_ref=method_ref, write=not no_write, limits=limits, writes=writes
+        )
         plan = result.plan.path
         for error in result.report.errors:
             batch.complain(finding_line(error, plan), error.hint)

@@ -9,41 +9,31 @@ The events are named in `events.py`. All others are the user's own and are ignor
 Invariant: whatever the events are, the fields of the document agree with each other.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
-from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, plain_number
-from runcard.documents.run.call_facts import SERVER_TOOLS, performance, server_tool_uses, with_model_of_calls
+from runcard.documents.exact_sums import all_known
+from runcard.documents.run import events
+from runcard.documents.run.call_totals import RunCalls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
-from runcard.documents.run.events import (
-    CONFIG_SET,
-    COSTS_SET,
-    ENVIRONMENT_OBSERVED,
-    ERROR_ADDED,
-    EVENTS,
-    INPUTS_ADDED,
-    INPUTS_COUNTED,
-    LABELS_SET,
-    MODEL_CALLED,
-    PAYLOADS,
-    RELATION_ADDED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SECRETS_MASKED,
-    WARNING_ADDED,
-)
-from runcard.documents.run.repeated_calls import count_once
+from runcard.documents.run.events import MODEL_CALLED, PAYLOADS, RUN_STARTED
 from runcard.documents.run.size_limit import TRUNCATED, cut_to_limit
+from runcard.documents.times import parse_time
 from runcard.documents.token_sources import weakest_source
 from runcard.encoding import JsonObject
 
-EventsByName = dict[str, list[Line]]
+if TYPE_CHECKING:
+    from datetime import datetime
 
-KNOWN_COST = "known_cost_usd"  # the part of an unknown cost that is known
-
+# Fields of events that are objects: later ones are merged over earlier ones.
+_MERGED = {
+    events.CONFIG_SET: "configuration",
+    events.ENVIRONMENT_OBSERVED: "environment",
+    events.LABELS_SET: "labels",
+}
 _TOKEN_COUNT = ("tokens", "token_source", "tokenizer")
 
 
@@ -108,126 +98,189 @@ def fold_events(
     """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file.
 
     Earlier versions of runcard counted repeated reports of a response as well, and no calls inside others in `performance`:
-    `with_repeats` and `with_parts` fold as they did.
+    `with_repeats` and `with_parts` fold as they did. `lines` are iterated again if responses were reported repeatedly.
     """
-    journal = list(lines)
-    events = _events_by_name(journal)
-    times = [newest_file, *(line.get("timestamp") for line in journal)]
-    generation = _generation(start["generation"], events, times)
-    sources = _data_sources(start["data_sources"], events)
-    environment = dict(start["environment"])
-    for payload in _payloads(events, ENVIRONMENT_OBSERVED):
-        environment |= payload["environment"]
-    all_calls = list(_payloads(events, MODEL_CALLED))
-    answered = [call for call in all_calls if not _is_unanswered(call)]
-    calls, repeats = (answered, 0) if with_repeats else count_once(answered)
-    configuration = with_model_of_calls(_with_settings(start, events), calls or all_calls)
-    costs = _costs(calls, list(_payloads(events, COSTS_SET)))
-    document: JsonObject = {
-        "metadata_version": start["metadata_version"],
-        "producer": start["producer"],
-        "generation": generation,
-        "configuration": configuration,
-        "data_sources": sources,
-        "environment": environment,
-        "costs": costs,
-        "token_usage": _token_usage(calls, costs) | ({"repeated_reports": repeats} if repeats else {}),
+    folded = EventFold(with_repeats=with_repeats)
+    for line in lines:
+        folded.add(line)
+    folded.count_once(lines)
+    return folded.document(start, newest_file, with_parts=with_parts)
+
+
+class EventFold:
+    """Folds events as they come: `add` each, then `count_once` with all of them again, then take the `document`.
+
+    What it keeps grows with the document, not with the events: of calls only the times and the hashes of response ids,
+    8 bytes each.
+    """
+
+    def __init__(self, *, with_repeats: bool = False) -> None:
+        self.start: object = None  # the start document in the first event
+        self._has_start = False
+        self._last_time: str | None = None
+        self._last_moment: datetime | None = None
+        self._ended: JsonObject = {}
+        self._merged: dict[str, JsonObject] = {name: {} for name in _MERGED}  # by event
+        self._inputs: dict[str, JsonObject] = {}
+        self._token_counts: dict[tuple[str, str], JsonObject] = {}
+        self._calls = RunCalls(with_repeats=with_repeats)
+        self._stated_totals: JsonObject = {}
+        self._relations: list[JsonObject] = []
+        self._problems: dict[str, list[JsonObject]] = {events.ERROR_ADDED: [], events.WARNING_ADDED: []}
+        self._redactions: dict[tuple[str, str], int] = {}
+
+    def add(self, line: Line) -> None:
+        """Add the next event. One that runcard did not write may raise a TypeError or another error of this kind."""
+        self._add_time(line.get("timestamp"))
+        name = line.get("event")
+        if name == RUN_STARTED and not self._has_start and "payload" in line:
+            self.start, self._has_start = line["payload"], True
+        payload = _payload(line)
+        if payload is not None:
+            self._add_payload(str(name), payload, line)
+
+    def count_once(self, lines: Iterable[Line]) -> None:
+        """Count each response once, however often it was reported; only if some were repeated, the lines are read."""
+        calls = self._calls.read_again()
+        if calls is None:
+            return
+        self._calls = calls
+        for line in lines:
+            if line.get("event") == MODEL_CALLED and (payload := _payload(line)) is not None:
+                calls.add(payload)
+
+    def document(
+        self, start: JsonObject, newest_file: str | None = None, *, with_parts: bool = True
+    ) -> JsonObject:
+        """The document as far as the events decide it; see `fold_events`."""
+        sources = self._data_sources(start["data_sources"])
+        calls = self._calls.sections(
+            self._stated_totals, self.given_configuration(start), with_parts=with_parts
+        )
+        document: JsonObject = {
+            "metadata_version": start["metadata_version"],
+            "producer": start["producer"],
+            "generation": self._generation(start["generation"], newest_file),
+            "configuration": calls.configuration,
+            "data_sources": sources,
+            "environment": dict(start["environment"]) | self._merged[events.ENVIRONMENT_OBSERVED],
+            "costs": calls.costs,
+            "token_usage": calls.token_usage,
+        }
+        document["resources"] = self._ended.get("resources")
+        if calls.performance is not None:
+            document["performance"] = calls.performance
+        document["relations"] = [*start.get("relations", []), *self._relations]
+        document["trace"] = start.get("trace")
+        document["errors"] = list(self._problems[events.ERROR_ADDED])
+        document["warnings"] = list(self._problems[events.WARNING_ADDED])
+        document["redactions"] = [
+            {"rule": rule, "where": where, "count": count}
+            for (rule, where), count in self._redactions.items()
+        ]
+        document |= {"symlinks": [], "event_chains": [], "ledger_head": None}
+        known = set(document) | {"checksums"}
+        document |= {key: value for key, value in start.items() if key not in known}
+        document["checksums"] = {
+            "config": config_digest(calls.configuration),
+            "data": data_digest(sources["files"]),
+            "output": None,
+        }
+        return document
+
+    def given_configuration(self, start: JsonObject) -> JsonObject:
+        """The configuration as the user gave it, without what the calls fill in."""
+        return dict(start["configuration"]) | self._merged[events.CONFIG_SET]
+
+    def without_call_facts(self, document: JsonObject, start: JsonObject) -> JsonObject:
+        """A folded document as earlier versions of runcard folded it: calls filled in no model and had no times."""
+        configuration = self.given_configuration(start)
+        checksums = document["checksums"] | {"config": config_digest(configuration)}
+        earlier = document | {"configuration": configuration, "checksums": checksums}
+        return {name: value for name, value in earlier.items() if name != "performance"}
+
+    def _add_time(self, time: object) -> None:
+        moment = parse_time(time) if isinstance(time, str) else None
+        if moment is not None and (self._last_moment is None or moment >= self._last_moment):
+            self._last_time, self._last_moment = str(time), moment
+
+    def _add_payload(self, name: str, payload: JsonObject, line: Line) -> None:
+        match name:
+            case events.MODEL_CALLED:
+                self._calls.add(payload)
+            case events.CONFIG_SET | events.ENVIRONMENT_OBSERVED | events.LABELS_SET:
+                self._merged[name] |= payload[_MERGED[name]]
+            case events.ERROR_ADDED | events.WARNING_ADDED:
+                self._problems[name].append(_problem(payload, line))
+            case events.INPUTS_ADDED:
+                self._inputs |= _inputs_in(payload)
+            case events.INPUTS_COUNTED:
+                self._add_token_counts(payload["files"])
+            case events.COSTS_SET:
+                self._stated_totals |= payload
+            case events.RELATION_ADDED:
+                self._relations.append(payload)
+            case events.SECRETS_MASKED:
+                key = (payload["rule"], payload["where"])
+                self._redactions[key] = self._redactions.get(key, 0) + payload["count"]
+            case events.RUN_ENDED:
+                self._ended = payload
+
+    def _add_token_counts(self, files: list[Any]) -> None:
+        for counted in files:
+            if isinstance(counted, dict) and type(counted.get("tokens")) is int:
+                path = counted.get("path")
+                if isinstance(path, str):
+                    self._token_counts[path, repr(counted.get("sha256"))] = counted
+
+    def _generation(self, start: JsonObject, newest_file: str | None) -> JsonObject:
+        generation = dict(start) | {"labels": {**start.get("labels", {}), **self._merged[events.LABELS_SET]}}
+        ended = self._ended
+        if not ended:
+            return generation | estimated_end(start["timestamp_start"], [newest_file, self._last_time])
+        return generation | {
+            "status": ended["status"],
+            "timestamp_end": ended["timestamp_end"],
+            "duration_seconds": ended["duration_seconds"],
+            "exit_code": ended.get("exit_code"),
+            "estimated": [],
+        }
+
+    def _data_sources(self, start: JsonObject) -> JsonObject:
+        files: dict[str, JsonObject] = {file["path"]: file for file in start["files"] or ()} | self._inputs
+        for counted in self._token_counts.values():
+            known = files.get(counted["path"])
+            if known is not None and known.get("sha256") == counted.get(
+                "sha256"
+            ):  # else it was added again since
+                files[counted["path"]] = known | {name: counted.get(name) for name in _TOKEN_COUNT}
+        inputs = list(files.values())
+        return {"files": inputs, **_input_totals(inputs)}
+
+
+def _payload(line: Line) -> JsonObject | None:
+    """The complete payload of an event of runcard; None if it was withheld, or is not one."""
+    name, payload = line.get("event"), line.get("payload")
+    if not isinstance(name, str) or name not in PAYLOADS or not isinstance(payload, dict):
+        return None
+    fields = PAYLOADS[name].items()
+    return payload if all(isinstance(payload.get(key), kind) for key, kind in fields) else None
+
+
+def _inputs_in(payload: JsonObject) -> dict[str, JsonObject]:
+    return {
+        file["path"]: dict(file) for file in payload["files"] if isinstance(file, dict) and "path" in file
     }
-    document["resources"] = _last(events, RUN_ENDED).get("resources")
-    if (call_times := performance(calls, with_parts=with_parts)) is not None:
-        document["performance"] = call_times
-    document["relations"] = [*start.get("relations", []), *_payloads(events, RELATION_ADDED)]
-    document["trace"] = start.get("trace")
-    document["errors"] = _problems(events, ERROR_ADDED)
-    document["warnings"] = _problems(events, WARNING_ADDED)
-    document["redactions"] = _redactions(events)
-    document |= {"symlinks": [], "event_chains": [], "ledger_head": None}
-    known = set(document) | {"checksums"}
-    document |= {key: value for key, value in start.items() if key not in known}
-    document["checksums"] = {
-        "config": config_digest(configuration),
-        "data": data_digest(sources["files"]),
-        "output": None,
-    }
-    return document
 
 
-def without_call_facts(document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JsonObject:
-    """A folded document as earlier versions of runcard folded it: calls filled in no model and had no times."""
-    configuration = given_configuration(start, lines)
-    checksums = document["checksums"] | {"config": config_digest(configuration)}
-    earlier = document | {"configuration": configuration, "checksums": checksums}
-    return {name: value for name, value in earlier.items() if name != "performance"}
-
-
-def given_configuration(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
-    """The configuration as the user gave it, without what the calls fill in."""
-    return _with_settings(start, _events_by_name(list(lines)))
-
-
-def _with_settings(start: JsonObject, events: EventsByName) -> JsonObject:
-    configuration = dict(start["configuration"])
-    for payload in _payloads(events, CONFIG_SET):
-        configuration |= payload["configuration"]
-    return configuration
+def _problem(payload: JsonObject, line: Line) -> JsonObject:
+    return {"type": payload.get("type"), "message": payload["message"], "timestamp": line.get("timestamp")}
 
 
 def data_digest(files: list[JsonObject] | None) -> str | None:
     """The digest of the inputs: that of a SHA256SUMS over the paths as they were recorded."""
     hexes = {file["path"]: file["sha256"] for file in files or () if file.get("sha256") and file.get("path")}
     return str(Listing.from_hex(hexes).digest) if hexes else None
-
-
-def _events_by_name(lines: list[Line]) -> EventsByName:
-    """The events with a complete payload; one whose payload was withheld is left out."""
-    events: EventsByName = {name: [] for name in EVENTS}
-    for line in lines:
-        name, payload = line.get("event"), line.get("payload")
-        if not isinstance(name, str) or name not in events or not isinstance(payload, dict):
-            continue
-        if all(isinstance(payload.get(key), kind) for key, kind in PAYLOADS[name].items()):
-            events[name].append(line)
-    return events
-
-
-def _payloads(events: EventsByName, name: str) -> Iterator[JsonObject]:
-    return (line["payload"] for line in events[name])
-
-
-def _last(events: EventsByName, name: str) -> JsonObject:
-    last: JsonObject = events[name][-1]["payload"] if events[name] else {}
-    return last
-
-
-def _generation(start: JsonObject, events: EventsByName, times: list[object]) -> JsonObject:
-    generation = dict(start)
-    labels = {
-        key: value for payload in _payloads(events, LABELS_SET) for key, value in payload["labels"].items()
-    }
-    generation["labels"] = {**start.get("labels", {}), **labels}
-    ended = _last(events, RUN_ENDED)
-    if not ended:
-        return generation | estimated_end(start["timestamp_start"], times)
-    return generation | {
-        "status": ended["status"],
-        "timestamp_end": ended["timestamp_end"],
-        "duration_seconds": ended["duration_seconds"],
-        "exit_code": ended.get("exit_code"),
-        "estimated": [],
-    }
-
-
-def _data_sources(start: JsonObject, events: EventsByName) -> JsonObject:
-    files: dict[str, JsonObject] = {file["path"]: file for file in start["files"] or ()}
-    for payload in _payloads(events, INPUTS_ADDED):
-        files |= {
-            file["path"]: dict(file) for file in payload["files"] if isinstance(file, dict) and "path" in file
-        }
-    for counted in (file for payload in _payloads(events, INPUTS_COUNTED) for file in payload["files"]):
-        if _is_count_of(counted, files):
-            files[counted["path"]] |= {name: counted.get(name) for name in _TOKEN_COUNT}
-    inputs = list(files.values())
-    return {"files": inputs, **_input_totals(inputs)}
 
 
 def _input_totals(inputs: list[JsonObject]) -> JsonObject:
@@ -239,155 +292,3 @@ def _input_totals(inputs: list[JsonObject]) -> JsonObject:
         "total_tokens": sum(tokens) if tokens else None,
         "token_source": weakest_source(file.get("token_source") for file in inputs) if tokens else None,
     }
-
-
-def _is_count_of(counted: object, files: dict[str, JsonObject]) -> bool:
-    """Whether a count is of the recorded contents: the file may have been added again since."""
-    if not isinstance(counted, dict) or not isinstance(counted.get("path"), str):
-        return False
-    known, tokens = files.get(counted["path"]), counted.get("tokens")
-    return known is not None and known.get("sha256") == counted.get("sha256") and type(tokens) is int
-
-
-def _is_unanswered(call: JsonObject) -> bool:
-    """A call that failed before its reply began: no usage was reported, and it is not part of the totals."""
-    return call.get("error") is not None and call.get("token_source") is None
-
-
-def _total(calls: Iterable[JsonObject], name: str) -> int | None:
-    known = all_known((call.get("tokens") or {}).get(name) for call in calls)
-    return sum(known) if known else None
-
-
-def _costs(calls: list[JsonObject], stated_totals: list[JsonObject]) -> JsonObject:
-    short, long = _total(calls, "cache_write_5m"), _total(calls, "cache_write_1h")
-    costs: JsonObject = {
-        "input_tokens": _total(calls, "input"),
-        "output_tokens": _total(calls, "output"),
-        "cache_read_tokens": _total(calls, "cache_read"),
-        "cache_write_tokens": None if short is None or long is None else short + long,
-        "reasoning_tokens": _total(calls, "reasoning"),
-        "total_cost_usd": _total_cost(calls),
-        "cost_source": _cost_source(calls),
-        "token_source": weakest_source(call.get("token_source") for call in calls),
-        "price_rows": _price_rows(calls),
-    }
-    stated = {key: value for totals in stated_totals for key, value in totals.items() if key in costs}
-    return _with_known_cost(_without_contradictions(costs | stated, stated), "total_cost_usd", calls)
-
-
-def _without_contradictions(costs: JsonObject, stated: JsonObject) -> JsonObject:
-    """Totals stated by the caller have precedence; a computed one that contradicts them becomes null."""
-    whole = costs["input_tokens"]
-    parts = [name for name in ("cache_read_tokens", "cache_write_tokens") if costs[name] is not None]
-    if whole is None or sum(costs[name] for name in parts) <= whole:
-        return costs
-    doubtful = [name for name in ("input_tokens", *parts) if name not in stated] or parts
-    return costs | dict.fromkeys(doubtful)
-
-
-def _with_known_cost(totals: JsonObject, name: str, calls: list[JsonObject]) -> JsonObject:
-    """The totals; beside an unknown cost stands the part of it that is known, if there is one."""
-    amounts = [call.get("known_cost_usd" if call.get("cost_usd") is None else "cost_usd") for call in calls]
-    known = [amount for amount in amounts if amount is not None]
-    if totals[name] is not None or not known:
-        return totals
-    fields = list(totals.items())
-    after = [key for key, _ in fields].index(name) + 1
-    return dict([*fields[:after], (KNOWN_COST, plain_number(exact_sum(known))), *fields[after:]])
-
-
-def _total_cost(calls: list[JsonObject]) -> float | int | None:
-    amounts = all_known(call.get("cost_usd") for call in calls)
-    return plain_number(exact_sum(amounts)) if amounts else None
-
-
-def _cost_source(calls: list[JsonObject]) -> str | None:
-    """`priced` when a part of the total was computed, else `reported` when a part was, else `given`."""
-    sources = {call.get("cost_source") for call in calls}
-    if not sources or None in sources:
-        return None
-    return "given" if sources == {"given"} else "priced" if "priced" in sources else "reported"
-
-
-def _price_rows(calls: list[JsonObject]) -> list[JsonObject]:
-    rows: list[JsonObject] = []
-    for call in calls:
-        row = call.get("price_row")
-        if row is not None and row not in rows:
-            rows.append(row)
-    return rows
-
-
-def _token_usage(calls: list[JsonObject], costs: JsonObject) -> JsonObject:
-    inputs, outputs = costs["input_tokens"], costs["output_tokens"]
-    return {
-        "total_input_tokens": inputs,
-        "total_output_tokens": outputs,
-        "total_tokens": None if inputs is None or outputs is None else inputs + outputs,
-        "breakdown_by_step": _agreeing_parts(_breakdown(calls, "step"), costs),
-        "breakdown_by_model": _agreeing_parts(_breakdown(calls, "model"), costs),
-    }
-
-
-def _agreeing_parts(parts: list[JsonObject], costs: JsonObject) -> list[JsonObject]:
-    """The parts of the totals; their values become null where the caller stated a different total."""
-    for name, total in (
-        ("input", "input_tokens"),
-        ("output", "output_tokens"),
-        ("cost_usd", "total_cost_usd"),
-    ):
-        known, whole = all_known(part[name] for part in parts), costs[total]
-        if known is None or whole is None:
-            continue
-        if not (money_agrees(known, whole) if name == "cost_usd" else sum(known) == whole):
-            parts = [part | {name: None} for part in parts]
-    return _without_larger_costs(parts, costs["total_cost_usd"])
-
-
-def _without_larger_costs(parts: list[JsonObject], total: float | None) -> list[JsonObject]:
-    """The parts; what is known of their costs is left out where it exceeds the total that the caller stated."""
-    known = [amount for part in parts if (amount := part.get(KNOWN_COST, part["cost_usd"])) is not None]
-    if total is None or money_agrees(known, total, at_least=True):
-        return parts
-    return [{name: value for name, value in part.items() if name != KNOWN_COST} for part in parts]
-
-
-def _breakdown(calls: list[JsonObject], by: str) -> list[JsonObject]:
-    groups: dict[str | None, list[JsonObject]] = {}
-    for call in calls:
-        groups.setdefault(call.get(by), []).append(call)
-    return [_breakdown_row(by, name, group) for name, group in groups.items()]
-
-
-def _breakdown_row(by: str, name: str | None, calls: list[JsonObject]) -> JsonObject:
-    row: JsonObject = {
-        by: name,
-        "calls": len(calls),
-        "input": _total(calls, "input"),
-        "output": _total(calls, "output"),
-        "cost_usd": _total_cost(calls),
-        "token_source": weakest_source(call.get("token_source") for call in calls),
-    }
-    if by == "model" and (tools := server_tool_uses(calls)):
-        row[SERVER_TOOLS] = tools
-    return _with_known_cost(row, "cost_usd", calls)
-
-
-def _problems(events: EventsByName, name: str) -> list[JsonObject]:
-    return [
-        {
-            "type": line["payload"].get("type"),
-            "message": line["payload"]["message"],
-            "timestamp": line.get("timestamp"),
-        }
-        for line in events[name]
-    ]
-
-
-def _redactions(events: EventsByName) -> list[JsonObject]:
-    counts: dict[tuple[str, str], int] = {}
-    for payload in _payloads(events, SECRETS_MASKED):
-        key = (payload["rule"], payload["where"])
-        counts[key] = counts.get(key, 0) + payload["count"]
-    return [{"rule": rule, "where": where, "count": count} for (rule, where), count in counts.items()]

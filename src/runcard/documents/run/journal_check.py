@@ -6,13 +6,14 @@ follow from a withheld payload are named and not compared.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
 from runcard.documents.run.call_facts import FILLED, SERVER_TOOLS
+from runcard.documents.run.call_totals import KNOWN_COST
 from runcard.documents.run.fields import model_breakdown
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.documents.times import parse_time
@@ -53,53 +54,95 @@ class JournalComparison(NamedTuple):
     is_foreign: bool = False  # whether runcard did not write the events
 
 
-def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> JournalComparison:
-    """Compare a run's sealed document with its events, in the order of the journal."""
-    withheld_events = {line.get("event") for line in lines if "payload" not in line}
-    if events.RUN_STARTED in withheld_events:
-        return JournalComparison(obstacle="the payload of the first event was withheld")
-    if any("truncated" in line for line in lines if line.get("event") == events.RUN_STARTED):
-        return JournalComparison(obstacle="the first event was too large and was cut")
-    start: Any = fold.start_document_in(lines)
-    if start is None:
-        return JournalComparison(obstacle="the journal has no start event")
+def compare_with_journal(document: JsonObject, lines: Iterable[Line]) -> JournalComparison:
+    """Compare a run's sealed document with its events, in the order of the journal.
+
+    The lines are read once, and again only for records of earlier versions and where responses were reported repeatedly:
+    whoever passes a stream must be able to start it again.
+    """
+    journal = _FoldedJournal()
+    for line in lines:
+        journal.add(line)
+    start = journal.folded.start
+    if journal.obstacle is not None:
+        return JournalComparison(obstacle=journal.obstacle)
     if is_newer(start.get("producer") if isinstance(start, dict) else None):
         return JournalComparison(obstacle="a newer version of runcard recorded the run")
+    if journal.is_foreign or not isinstance(start, dict):
+        return JournalComparison(is_foreign=True)
     try:
-        withheld = sorted(_withheld_fields(withheld_events, start, lines))
-        folded = fold.fold_events(start, lines)
+        return journal.compare(document, start, lines)
+    except _FOREIGN:
+        return JournalComparison(is_foreign=True)
+
+
+class _FoldedJournal:
+    """The events of a journal, folded as they come."""
+
+    def __init__(self) -> None:
+        self.folded = fold.EventFold()
+        self.is_foreign = False  # whether runcard did not write the events
+        self._withheld: set[str] = set()  # names of events
+        self._is_start_cut = False
+
+    def add(self, line: Line) -> None:
+        name = line.get("event")
+        if "payload" not in line and isinstance(name, str):
+            self._withheld.add(name)
+        if "truncated" in line and name == events.RUN_STARTED:
+            self._is_start_cut = True
+        try:
+            self.folded.add(line)
+        except _FOREIGN:
+            self.is_foreign = True
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why the journal cannot be folded."""
+        if events.RUN_STARTED in self._withheld:
+            return "the payload of the first event was withheld"
+        if self._is_start_cut:
+            return "the first event was too large and was cut"
+        return "the journal has no start event" if self.folded.start is None else None
+
+    def compare(self, document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JournalComparison:
+        self.folded.count_once(lines)
+        withheld = sorted(self._withheld_fields(start))
+        folded = self.folded.document(start)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         differing = tuple(differences(_cut_like(folded, document), document, exempt))
         if differing:
-            earlier = _cut_like(_as_earlier_versions(document, start, lines), document)
+            earlier = _cut_like(self._as_earlier_versions(document, start, lines), document)
             differing = min(differing, tuple(differences(earlier, document, exempt)), key=len)
-    except _FOREIGN:
-        return JournalComparison(is_foreign=True)
-    return JournalComparison(differing, tuple(withheld))
+        return JournalComparison(differing, tuple(withheld))
 
+    def _withheld_fields(self, start: JsonObject) -> set[str]:
+        """Pointers to the fields that follow from withheld events. Calls decide a model only if the user gave none."""
+        pointers = {pointer for name in self._withheld for pointer in _FIELDS_OF.get(name, ())}
+        if events.MODEL_CALLED in self._withheld:
+            given = self.folded.given_configuration(start)
+            pointers |= {f"/configuration/{name}" for name in FILLED if given.get(name) is None}
+            pointers |= {"/checksums/config" for name in FILLED if given.get(name) is None}
+        return pointers
 
-def _withheld_fields(withheld_events: set[Any], start: JsonObject, lines: Sequence[Line]) -> set[str]:
-    """Pointers to the fields that follow from withheld events. Calls decide a model only if the user gave none."""
-    pointers = {pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())}
-    if events.MODEL_CALLED in withheld_events:
-        given = fold.given_configuration(start, lines)
-        pointers |= {f"/configuration/{name}" for name in FILLED if given.get(name) is None}
-        pointers |= {"/checksums/config" for name in FILLED if given.get(name) is None}
-    return pointers
-
-
-def _as_earlier_versions(document: JsonObject, start: JsonObject, lines: Sequence[Line]) -> JsonObject:
-    """The document folded as earlier versions of runcard did, as far as it lacks the fields that were added since."""
-    is_counted_once = "repeated_reports" in (document.get("token_usage") or {})
-    folded = fold.fold_events(start, lines, with_repeats=not is_counted_once)
-    calls = (document.get("performance") or {}).get("calls")
-    if calls is not None and calls != (folded.get("performance") or {}).get("calls"):
-        folded = fold.fold_events(start, lines, with_repeats=not is_counted_once, with_parts=False)
-    if not any(SERVER_TOOLS in part for part in model_breakdown(document)):
-        folded = _without(folded, SERVER_TOOLS)
-    if fold.KNOWN_COST not in document["costs"]:
-        folded = _without(folded, fold.KNOWN_COST)
-    return folded if "performance" in document else fold.without_call_facts(folded, start, lines)
+    def _as_earlier_versions(
+        self, document: JsonObject, start: JsonObject, lines: Iterable[Line]
+    ) -> JsonObject:
+        """The document folded as earlier versions of runcard did, as far as it lacks the fields that were added since."""
+        journal = self.folded
+        if "repeated_reports" not in (document.get("token_usage") or {}):
+            journal = fold.EventFold(with_repeats=True)
+            for line in lines:
+                journal.add(line)
+        folded = journal.document(start)
+        calls = (document.get("performance") or {}).get("calls")
+        if calls is not None and calls != (folded.get("performance") or {}).get("calls"):
+            folded = journal.document(start, with_parts=False)
+        if not any(SERVER_TOOLS in part for part in model_breakdown(document)):
+            folded = _without(folded, SERVER_TOOLS)
+        if KNOWN_COST not in document["costs"]:
+            folded = _without(folded, KNOWN_COST)
+        return folded if "performance" in document else journal.without_call_facts(folded, start)
 
 
 def _without(folded: JsonObject, field: str) -> JsonObject:

@@ -8,35 +8,99 @@ Some servers use an id again. So reports are of different responses if a client 
 providers differ, or if both are final and their counts differ: the final counts of a response do not change.
 
 Pure, and the same for whoever closes the run. Values come from a journal: they may be of any type.
+
+A journal may hold a million calls, and few of them are repeated. So the ids are collected first, 8 bytes for each call. Where
+some occur more than once, the calls are read again, and only theirs are kept: from the first report to the last.
 """
 
-from collections.abc import Iterable
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 
 _MOST_WITH_ONE_ID = 100  # responses that a report is compared with: the newest ones
+_GROUPS = 64  # of ids: those of one group are counted at once
 _SOURCES = ("partial", "given", "reported")  # the more reliable, the later
 _COST = ("cost_usd", "cost_source", "price_row", "known_cost_usd", "unpriced")
 _STATED = ("reported", "given")
 _WATCHED = "api"  # a field that only calls of watched clients have
 
 
-def count_once(calls: Iterable[JsonObject]) -> tuple[list[JsonObject], int]:
-    """The calls without repeated reports, and how many of these there were."""
-    distinct: list[JsonObject] = []
-    by_id: dict[tuple[str, int], list[int]] = {}
-    repeats = 0
-    for call in calls:
+class ResponseIds:
+    """The response ids of all calls, as hashes: two ids with the same hash are compared later."""
+
+    def __init__(self) -> None:
+        self._hashes = [array("q") for _ in range(_GROUPS)]
+
+    def add(self, call: JsonObject) -> None:
         key = _key(call)
-        known = by_id.setdefault(key, []) if key else []
-        same = next((n for n in known[-_MOST_WITH_ONE_ID:] if _is_same(distinct[n], call)), None)
-        if same is None:
-            known.append(len(distinct))
-            distinct.append(call)
-        else:
-            distinct[same] = _merged(distinct[same], call)
-            repeats += 1
-    return distinct, repeats
+        if key is not None:
+            value = hash(key)
+            self._hashes[value % _GROUPS].append(value)
+
+    def repeated(self) -> dict[int, int]:
+        """The hashes that occur more than once, and how often."""
+        counts = (Counter(hashes) for hashes in self._hashes if len(hashes) > 1)
+        return {value: count for group in counts for value, count in group.items() if count > 1}
+
+
+class _Response(NamedTuple):
+    """A response that may be reported again."""
+
+    number: int  # of the call that reported it first
+    key: tuple[str, int]
+    call: JsonObject
+
+
+class DistinctCalls:
+    """Passes each call on once: `count` gets its number, in the order of first reports, and what is known of it.
+
+    Calls whose id is not among the `repeated` are passed on at once, the others when no further report can follow.
+    """
+
+    def __init__(self, count: Callable[[int, JsonObject], None], repeated: Mapping[int, int]) -> None:
+        self.repeats = 0
+        self._count = count
+        self._reports_left = dict(repeated)
+        self._open: dict[int, list[_Response]] = {}
+        self._calls = 0
+
+    def add(self, call: JsonObject) -> None:
+        number = self._calls
+        self._calls += 1
+        key = _key(call) if self._reports_left else None
+        value = hash(key)
+        if key is None or value not in self._reports_left:
+            self._count(number, call)
+            return
+        responses = self._open.setdefault(value, [])
+        self._add_report(responses, _Response(number, key, call))
+        self._reports_left[value] -= 1
+        if not self._reports_left[value]:
+            del self._reports_left[value], self._open[value]
+            for response in responses:
+                self._count(response.number, response.call)
+
+    def end(self) -> None:
+        """Pass on the rest, in case there were fewer reports than expected."""
+        for responses in self._open.values():
+            for response in responses:
+                self._count(response.number, response.call)
+        self._open.clear()
+
+    def _add_report(self, responses: list[_Response], report: _Response) -> None:
+        same_id = [n for n, response in enumerate(responses) if response.key == report.key]
+        same = next((n for n in same_id if _is_same(responses[n].call, report.call)), None)
+        if same is not None:
+            self.repeats += 1
+            responses[same] = responses[same]._replace(call=_merged(responses[same].call, report.call))
+            return
+        responses.append(report)
+        if len(same_id) == _MOST_WITH_ONE_ID:  # the oldest is not compared any more
+            oldest = responses.pop(same_id[0])
+            self._count(oldest.number, oldest.call)
 
 
 def _key(call: JsonObject) -> tuple[str, int] | None:

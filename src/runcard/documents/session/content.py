@@ -7,7 +7,7 @@ it was observed. Computed costs are apart: they change with the SPEC, and with t
 Facts are taken from the documents, so that sessions that older versions collected can be compared as well.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from runcard.encoding import JsonObject
@@ -24,8 +24,8 @@ _PERFORMANCE_FACTS = ("response_times", "active_seconds", "peak_memory_bytes")
 _RESOURCE_FACTS = ("cpu_seconds", "memory_bytes")
 
 
-def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping[str, str]) -> JsonObject:
-    """The content of a session, given its documents and the digests of the files of its instances, by path."""
+def content_of(team: JsonObject, instances: Iterable[JsonObject], files: str) -> JsonObject:
+    """The content of a session, given its documents and the digest of the listing of its instances' files."""
     system = team.get("system_info") or {}
     links = sorted((link["path"], link["target"]) for link in team.get("symlinks") or ())
     documents = list(instances)
@@ -35,7 +35,7 @@ def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping
         **_facts(system, ("madrox_version",)),
         "symlinks": links,
         "instances": members,
-        "files": dict(files),
+        "files": files,
         COMPUTED: {
             document["instance_id"]: _facts(document, ("cost", "known_cost"))
             for document in documents

@@ -6,6 +6,7 @@ files: `plans/target_check.py` checks the target in the project.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from runcard.documents import schema
@@ -23,6 +24,7 @@ from runcard.files import check_relative
 
 Findings = Iterator[Finding]
 
+_FACTORIES = "factories_detected"  # those of the project: the same in all its plans
 _OF_1_3 = {"validation", "analyzer.source_file_mtime"}  # the first is the validator's, the second is required
 _MEANINGFUL_NULL = re.compile(r"/characteristics/(\d+)/(depends_on|when_parent)")
 # How Ruby writes a time into YAML.
@@ -50,13 +52,15 @@ class TestPlan(Document):
     def decode(source: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401
         from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands do not need YAML
 
-        return decode_json(source, limits) if _is_json(source, limits) else decode_yaml(source, limits)
+        if _is_json(source, limits):
+            return decode_json(source, limits)
+        return decode_yaml(source, limits, repeated=_FACTORIES)
 
     @staticmethod
     def encode(data: JsonObject) -> bytes:
         from runcard.encoding.yaml import encode_yaml  # noqa: PLC0415
 
-        return encode_yaml(data)
+        return encode_yaml(data, repeated=_FACTORIES)
 
     @staticmethod
     def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
@@ -84,8 +88,10 @@ class TestPlan(Document):
         listed = document.get("characteristics")
         if listed is not None:  # the schema reports an absent or wrong value
             yield from characteristic_rules(listed, is_later=detect_version(document).is_later)
-        for name, factory in (document.get("factories_detected") or {}).items():
-            yield from _path(("factories_detected", name, "file"), (factory or {}).get("file"))
+        for name, factory in (document.get(_FACTORIES) or {}).items():
+            file = (factory or {}).get("file")
+            if file is not None and not _is_relative(file):
+                yield from _path((_FACTORIES, name, "file"), file)
         yield from _automation(document.get("automation") or {})
 
 
@@ -236,6 +242,12 @@ def _target(target: JsonObject) -> Findings:
             found=method,
         )
     yield from _path(("target", "file"), target.get("file"))
+
+
+@lru_cache(maxsize=1024)
+def _is_relative(path: str) -> bool:
+    """Whether a path is not refused; cached, since the plans of a project name the same files."""
+    return check_relative(path.removeprefix("./")) is None
 
 
 def _path(keys: Iterable[str], path: str | None) -> Findings:

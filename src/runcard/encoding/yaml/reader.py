@@ -7,23 +7,25 @@ composer, whose errors have a line and a column.
 
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 from ryaml import InvalidYamlError, loads  # type: ignore[attr-defined] # it exports them in passing
 
+from runcard.encoding.frozen_data import freeze, thaw
 from runcard.encoding.json.reader import as_text
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
+from runcard.encoding.yaml.repeated_sections import SectionText, cached, find_section
 
 _DEPTH = 128  # of the fast path
 _BRACKETS = 32  # nested brackets up to which it is fast
-# An anchor, alias, tag or directive; a merge key.
-_MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
+# An anchor, alias, tag or directive; a merge key. It begins with a set of characters, which is several times as fast.
+_MARKS = re.compile(r"[&*!%<](?:(?<![^\s\[{,:].)(?<!<)|(?<=<)<)", re.DOTALL)
 # A line that is a key and a text in quotes, or a list of such texts: marks in quotes mean nothing.
 _QUOTED = r"'(?:[^'\n]|'')*+'"
 _ITEM = rf"(?:{_QUOTED}|[A-Za-z0-9_.-]++)"
-_QUOTED_LINE = re.compile(
-    rf"^ *+(?:- )?[A-Za-z0-9_]++: (?:{_QUOTED}|\[{_ITEM}(?:, {_ITEM})*+\])$", re.MULTILINE
-)
+_QUOTED_LINE = re.compile(rf" *+(?:- )?[A-Za-z0-9_]++: (?:{_QUOTED}|\[{_ITEM}(?:, {_ITEM})*+\])")
 # Numbers beyond 64 bits or beyond a float: first a quick check, then an exact one that ignores ids and digests.
 _MAYBE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3,}+(?![^\s\]},:]))")
 _LONG = re.compile(
@@ -35,21 +37,56 @@ _TEXT, _CHECKED = frozenset({str}), frozenset({dict, list, float})
 _NO_BRACKETS = re.compile(r"[^\[\]{}]++")
 
 
-def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 - YAML is any plain data
-    """Read a YAML document; raises EncodingError with rule, line and column."""
+class _NotSimpleError(Exception):
+    """The fast path cannot read this text, or not surely in the same way."""
+
+
+def decode_yaml(data: bytes, limits: Limits = DEFAULT, *, repeated: str | None = None) -> Any:  # noqa: ANN401 - YAML is any plain data
+    """Read a YAML document; raises EncodingError with rule, line and column.
+
+    `repeated` is the key of a section that many documents have in common: it is parsed once. The result is the same.
+    """
     text = as_text(data, limits)
-    if _is_simple(text, limits):
-        try:
-            value = loads(text)
-        except (InvalidYamlError, ValueError):
-            pass  # the composer reports what and where
-        else:
-            if _is_plain_data(value):
-                return value
+    section = find_section(text, repeated) if repeated else None
+    if section is not None:
+        value = _joined(section, limits)
+        if value is not None:
+            return value
+    try:
+        return _fast(text, limits)
+    except _NotSimpleError:
+        pass
     from runcard.encoding.yaml.composer import compose  # noqa: PLC0415 - its parser takes long to import
     from runcard.encoding.yaml.nodes import to_data  # noqa: PLC0415
 
     return to_data(compose(text, limits))
+
+
+def _joined(section: SectionText, limits: Limits) -> JsonObject | None:
+    """A document with a section that is parsed once; None if the document must be parsed as a whole."""
+    try:
+        return section.join(_fast(section.rest, limits), thaw(_frozen(section.text, limits)))
+    except _NotSimpleError:
+        return None
+
+
+@cached
+def _frozen(text: str, limits: Limits) -> bytes:
+    """The data of a section."""
+    frozen = freeze(_fast(text, limits))
+    if frozen is None:
+        raise _NotSimpleError
+    return frozen
+
+
+def _fast(text: str, limits: Limits) -> Any:  # noqa: ANN401
+    """The data of a simple document; raises _NotSimpleError if only the composer can decide."""
+    if _is_simple(text, limits):
+        with suppress(InvalidYamlError, ValueError):  # the composer reports what and where
+            value = loads(text)
+            if _is_plain_data(value):
+                return value
+    raise _NotSimpleError
 
 
 def _is_simple(text: str, limits: Limits) -> bool:
@@ -70,8 +107,13 @@ def may_have_marks(text: str) -> bool:
     """
     if not any(mark in text for mark in "&*!%<") or not _MARKS.search(text):
         return False
-    rest = _QUOTED_LINE.sub("", text)
-    return "'" in rest or '"' in rest or _MARKS.search(rest) is not None
+    rest = []
+    for line in text.split("\n"):
+        if "'" not in line and '"' not in line:
+            rest.append(line)
+        elif not _QUOTED_LINE.fullmatch(line):
+            return True
+    return _MARKS.search("\n".join(rest)) is not None
 
 
 def _is_deep(text: str) -> bool:

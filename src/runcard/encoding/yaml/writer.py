@@ -12,9 +12,11 @@ from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
+from runcard.encoding.frozen_data import freeze, thaw
 from runcard.encoding.json.positions import join_pointer
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
+from runcard.encoding.yaml.repeated_sections import SIZES, cached
 from runcard.encoding.yaml.scalars import yaml_1_1_type
 from runcard.errors import EncodingError
 
@@ -32,10 +34,33 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 Container = JsonObject | list[Any] | tuple[Any, ...]
 
 
-def encode_yaml(value: Any) -> bytes:  # noqa: ANN401
-    """The bytes of a YAML document, ending in a newline; raises EncodingError for data that is not plain."""
+def encode_yaml(value: Any, *, repeated: str | None = None) -> bytes:  # noqa: ANN401
+    """The bytes of a YAML document, ending in a newline; raises EncodingError for data that is not plain.
+
+    `repeated` is the key of a section that many documents have in common: it is written once. The result is the same.
+    """
+    section = freeze(value[repeated]) if isinstance(value, dict) and repeated in value else None
+    if repeated is None or section is None or len(section) not in SIZES:
+        return to_bytes(_document(value))
+    members = list(value.items())
+    at = list(value).index(repeated)
+    before, after = dict(members[:at]), dict(members[at + 1 :])
+    parts = (
+        _document(before) if before else "",
+        _section(repeated, section),
+        _document(after) if after else "",
+    )
+    return to_bytes("".join(parts))
+
+
+@cached
+def _section(key: str, frozen: bytes) -> str:
+    return _document({key: thaw(frozen)})
+
+
+def _document(value: Any) -> str:  # noqa: ANN401
     text = inline(value)
-    return to_bytes("".join(f"{line}\n" for line in ([text] if text is not None else block(value))))
+    return "".join(f"{line}\n" for line in ([text] if text is not None else block(value)))
 
 
 def block(value: Container, indent: int = 0) -> Iterator[str]:

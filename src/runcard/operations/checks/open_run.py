@@ -7,16 +7,16 @@ from runcard.documents.run.fields import RunFields
 from runcard.documents.run.fold import fold_events
 from runcard.documents.run.generation import Generation
 from runcard.encoding import JsonObject
-from runcard.store.runs.open_journals import read_open_journals
+from runcard.store.runs.open_journals import OpenJournals
 
 
 def document_so_far(run: str, start: JsonObject) -> JsonObject | None:
     """The start document with what was recorded since; None if there is no journal that can be read."""
     try:
-        entries = read_open_journals(run, RunFields(start).run_id).merged()
-        if not entries:
+        journals = OpenJournals(run, RunFields(start).run_id)
+        if not journals.size:
             return None
-        folded = fold_events(start, [entry.line for entry in entries])
+        folded = fold_events(start, journals.lines)
         generation = start["generation"] | {"labels": folded["generation"]["labels"]}
         return Generation.from_dict(folded | {"generation": generation}).to_dict()
     except Exception:  # noqa: BLE001 - unreadable, or not what a writer of runcard wrote

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from runcard.documents.chain import ChainCheck, Journal
 from runcard.documents.findings import COMPLETE, ERROR, INTACT, Finding, ledger_finding
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
@@ -19,7 +18,7 @@ from runcard.files import NotRegularFileError, failure, json_name, open_regular,
 from runcard.files.reading import read_stream
 from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
-from runcard.store.ledger import ledgers
+from runcard.store.ledger_index import IndexedLedger, LedgerIndex
 from runcard.store.locks import lock_folder
 from runcard.store.verification import Verdict
 
@@ -99,14 +98,14 @@ def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
     return pins
 
 
-def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> PinCheck:
+def check_pins(file: str, paths: Iterable[str], verified_stores: Iterable[str]) -> PinCheck:
     """Compare the ledgers of verified stores with the pin file, and move the pins forward.
 
     `paths` are those that the user named: a pinned store below them must still be there.
     """
     path_by_real_path = {os.path.realpath(path): path for path in paths}
     real_paths = list(path_by_real_path)
-    stores = {os.path.realpath(result.store) for result in results if result.store is not None}
+    stores = set(map(os.path.realpath, verified_stores))
     stores |= {path for path in real_paths if layout.ledger_paths(path)}
     with lock_folder(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)
@@ -144,51 +143,46 @@ class _PinnedStore:
         self.is_sound = True
         findings = []
         try:
-            ledger_by_name = {
-                os.path.basename(path): (journal, checked) for path, journal, checked in ledgers(store)
-            }
-            findings = [*self._compared(ledger_by_name, pins or {}), *_new(ledger_by_name, pins)]
+            with LedgerIndex(store) as index:
+                findings = [*self._compared(index, pins or {}), *_new(index, pins)]
         except RuncardError as error:
             findings.append(_failed(layout.own_folder(store), error.message, COMPLETE))
         self.is_sound &= all(finding.severity is not ERROR for finding in findings)
         self.result = Verified(store, Verdict(tuple(findings), records=0), store)
 
-    def _compared(
-        self, ledger_by_name: dict[str, tuple[Journal, ChainCheck]], pins: dict[str, LedgerEnd]
-    ) -> Iterator[Finding]:
+    def _compared(self, index: LedgerIndex, pins: dict[str, LedgerEnd]) -> Iterator[Finding]:
+        ledger_by_name = {ledger.name: ledger for ledger in index.ledgers}
         for name, pin in sorted(pins.items()):
             if name not in ledger_by_name:
                 yield _failed(
                     name, "the ledger is missing: it was here at the last check", COMPLETE, pin.head
                 )
             else:
-                yield from _shortened(name, ledger_by_name[name][0], pin)
-        for name, (journal, checked) in ledger_by_name.items():
-            self.is_sound &= not checked.faults  # which `verify` reports
-            if journal.entries:
-                last = journal.entries[-1].line
-                self.ends[name] = LedgerEnd(last["seq"], last["hash"])
+                yield from _shortened(index, ledger_by_name[name], pin)
+        for name, ledger in ledger_by_name.items():
+            self.is_sound &= not ledger.faults  # which `verify` reports
+            if ledger.end is not None:
+                self.ends[name] = LedgerEnd(ledger.end.count, ledger.end.head)
 
 
-def _shortened(name: str, journal: Journal, pin: LedgerEnd) -> Iterator[Finding]:
-    hashes = {entry.line["seq"]: entry.line["hash"] for entry in journal.entries}
-    count = len(journal.entries)
+def _shortened(index: LedgerIndex, ledger: IndexedLedger, pin: LedgerEnd) -> Iterator[Finding]:
+    count = index.count(ledger)
     if count < pin.entries:
         message = (
             f"the ledger was shortened: it had {pin.entries:,} entries at the last check, and has {count:,}"
         )
-        yield _failed(name, message, COMPLETE, pin.head)
-    elif hashes.get(pin.entries) != pin.head:
+        yield _failed(ledger.name, message, COMPLETE, pin.head)
+    elif (found := index.hash_at(ledger, pin.entries)) != pin.head:
         message = f"the ledger was rewritten: entry {pin.entries:,} is not the one of the last check"
-        yield _failed(name, message, INTACT, pin.head, hashes.get(pin.entries))
+        yield _failed(ledger.name, message, INTACT, pin.head, found)
 
 
-def _new(names: Iterable[str], pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
+def _new(index: LedgerIndex, pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
     """A ledger that is new: another host writes here, or it was put there."""
-    for name in sorted(names):
-        if pins is not None and name not in pins:
+    for ledger in index.ledgers:
+        if pins is not None and ledger.name not in pins:
             message = "the ledger was not here at the last check"
-            yield ledger_finding(printable(name), name, message)
+            yield ledger_finding(printable(ledger.name), ledger.name, message)
 
 
 def _failed(

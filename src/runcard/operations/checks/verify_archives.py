@@ -5,7 +5,7 @@ ledgers and indexes can be hostile. One that leads out of the store, or through 
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from runcard.store import layout
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.ledger import ARCHIVED, LedgerEntry, LedgerKey
+from runcard.store.ledger_index import RecordKeys
 from runcard.store.record import RUN, SESSION, Progress
 from runcard.store.verification import Verdict, verify_record
 
@@ -41,7 +42,7 @@ class ArchivesCheck:
         folder: str,
         store: str | None,
         history: Sequence[LedgerEntry],
-        present: Collection[LedgerKey],
+        present: RecordKeys,
         *,
         is_alone: bool = False,
     ) -> None:

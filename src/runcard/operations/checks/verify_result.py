@@ -16,6 +16,9 @@ class Verified(NamedTuple):
     store: str | None = None  # whose ledgers have it
     is_named: bool = False  # whether this very record was named, and not its store
     hint: str | None = None  # for a record that was not found
+    mentions: tuple[
+        str, ...
+    ] = ()  # what the ledgers mention of a record that was named: its id, the entry before its own
     deleted: int = 0  # for a store without records: how many were deleted on purpose
 
 

@@ -1,14 +1,17 @@
 """Analyze a method of a Ruby source, and write its plan as the analyzer."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
+from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.analysis import Analysis, ProjectFiles, analyze, analyze_all
 from runcard.plans.plan import Plan, StaleError
 from runcard.plans.plan_files import MethodRef, locate_plan
+from runcard.plans.plan_writes import PlanWrites
 
 _TRIES = 20  # to write while others write
 
@@ -58,25 +61,49 @@ def analyze_methods(
 
 
 def write_analysis(
-    path: str, analysis: Analysis, *, root: str | None = None, write: bool = True
+    path: str,
+    analysis: Analysis,
+    *,
+    root: str | None = None,
+    write: bool = True,
+    writes: PlanWrites | None = None,
 ) -> AnalysisResult:
     """Write an analysis into the plan of its method, if `write` is set.
 
     Reports of later agents about a different analysis are removed. The same analysis again changes nothing. If another
-    process wrote the file in the meantime, for example the plan of another method, writing is repeated.
+    process wrote the file in the meantime, for example the plan of another method, writing is repeated. With `writes`, the
+    caller makes the plan durable.
     """
     if not write:
         return AnalysisResult(analysis)
     for _ in range(_TRIES):
         with suppress(StaleError):
-            return _write(path, analysis, root)
-    return _write(path, analysis, root)
+            return _write(path, analysis, root, writes)
+    return _write(path, analysis, root, writes)
 
 
-def _write(path: str, analysis: Analysis, root: str | None) -> AnalysisResult:
+def write_analyses(
+    path: str, analyses: Iterable[Analysis], writes: PlanWrites, *, root: str | None = None
+) -> list[AnalysisResult | RuncardError]:
+    """Write the analyses of the methods of one source, and make them durable together.
+
+    A plan that cannot be written does not stop the others: its error takes the place of its result.
+    """
+    results: list[AnalysisResult | RuncardError] = []
+    for analysis in analyses:
+        try:
+            results.append(write_analysis(path, analysis, root=root, writes=writes))
+        except RuncardError as error:
+            results.append(error)
+    writes.sync()
+    return results
+
+
+def _write(path: str, analysis: Analysis, root: str | None, writes: PlanWrites | None) -> AnalysisResult:
     method_ref = MethodRef.of(analysis.plan["target"])
     plan = Plan(locate_plan(path, root=root, method_ref=method_ref, is_resolved=True))
-    return AnalysisResult(analysis, plan.write("analyzer", _merged(plan.to_dict(), analysis.plan)))
+    merged = _merged(plan.to_dict(), analysis.plan)
+    return AnalysisResult(analysis, plan.write("analyzer", merged, writes=writes))
 
 
 def _merged(plan: JsonObject, analysis: JsonObject) -> JsonObject:

@@ -13,6 +13,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef
+from runcard.plans.plan_writes import PlanWrites
 from runcard.plans.target_check import check_target
 
 _MAX_LINES = 200  # findings that are written into a plan
@@ -48,15 +49,21 @@ def validate_plan(
     method_ref: MethodRef | None = None,
     write: bool = True,
     limits: Limits | None = None,
+    writes: PlanWrites | None = None,
 ) -> PlanValidation:
-    """Validate the plan of a source, or the plan at a path that ends in `.yml`."""
+    """Validate the plan of a source, or the plan at a path that ends in `.yml`.
+
+    For many plans, pass the same `writes`: then their folder is searched once for abandoned temporary files.
+    """
+    writes = writes or PlanWrites()
     plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     plan.check_exists()
     if not write:
         return PlanValidation(plan, _check(plan), written=False, warnings=plan.warnings)
     with plan.locked() as now:
         report = _check(now)
-        after = now.with_validation(_section(report))
+        after = now.with_validation(_section(report), writes=writes)
+        writes.sync()
         return PlanValidation(after, report, after is not now, plan.warnings)
 
 

@@ -6,11 +6,13 @@ team document with the digest of SHA256SUMS, then the final name, then the entry
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from heapq import merge
 from typing import NamedTuple
 
-from runcard.checksums import Listing
-from runcard.digests import sha256_bytes
+from runcard.checksums import Listing, listing_blocks, listing_digest
+from runcard.digests import Digest, sha256_bytes, sha256_stream
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
 from runcard.documents.session.build import CollectionFacts, TeamMember
@@ -23,7 +25,7 @@ from runcard.documents.session.team import Team
 from runcard.documents.times import format_time_ms
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import Sync, failure, open_regular, sync_filesystem
+from runcard.files import Sync, encode_name, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.process import this_process
 from runcard.observe.user_and_host import locality, system_info, user_and_host
@@ -76,14 +78,26 @@ class SessionAssembler:
         facts = self._end_collection(members)
         instances = self._instance_documents(members, facts)
         self._earlier = None if again else self._find_earlier(members, facts, instances)
-        hexes = self._copier.hexes | self._write_documents(members, facts, instances)
-        listing = Listing.from_hex(hexes).to_bytes()
-        self._directory.write(layout.CHECKSUMS, listing)
+        digest = self._write_listing(self._write_documents(members, facts, instances))
         try:
             sync_filesystem(self._directory.path)
         except OSError as error:
             raise failure(error, self._directory.path, "make durable") from error
-        return self._close(members, facts, listing)
+        return self._close(members, facts, digest)
+
+    def _write_listing(self, documents: dict[str, str]) -> Digest:
+        """Write SHA256SUMS, for the stored files and the documents; returns its digest."""
+        hasher = sha256()
+
+        def blocks() -> Iterator[bytes]:
+            for block in listing_blocks(
+                merge(self._copier.digests, Listing.from_hex(documents).hex_items(), key=_key)
+            ):
+                hasher.update(block)
+                yield block
+
+        self._directory.write(layout.CHECKSUMS, blocks())
+        return Digest("sha256", hasher.hexdigest())
 
     @property
     def omissions(self) -> tuple[str, ...]:
@@ -157,7 +171,7 @@ class SessionAssembler:
         )
         team = build.team_document(self._spec.session, members, facts, {}, self._options.schema)
         counts = {name: len(audit[name]) for name in ("omissions", "excluded")}
-        payload = {**counts, "redactions": audit["redactions"], "files": len(copier.hexes)}
+        payload = {**counts, "redactions": audit["redactions"], "files": copier.files_count}
         self._add_event(COLLECTION_ENDED, payload | {"sections": section_digests(team)})
         return facts
 
@@ -177,7 +191,7 @@ class SessionAssembler:
         """Compare the new session with earlier ones; raises SameContentError."""
         seal = {"symlinks": self._copier.symlinks}
         team = build.team_document(self._spec.session, members, facts, seal, self._options.schema)
-        content = content_of(team, instances.values(), self._copier.hexes)
+        content = content_of(team, instances.values(), str(listing_digest(self._copier.digests)))
         earlier = EarlierSessions(
             self._directory.store, self._spec.session.session_id, content, self._spec.source["sha256"]
         )
@@ -206,19 +220,19 @@ class SessionAssembler:
     def _size_without_summary(self, team: JsonObject, documents: dict[str, bytes]) -> int:
         """The size of all files of the session but `summary.md`: stored, or as they will be written."""
         written = [*documents, layout.SUMMARY, layout.AUDIT]
-        digest = sha256_bytes(b"").hex  # any: all are of the same length
-        listing = Listing.from_hex(self._copier.hexes | dict.fromkeys(written, digest)).to_bytes()
+        digest = sha256_bytes(b"")  # any: all are of the same length
+        listings = (self._copier.digests, Listing(dict.fromkeys(written, digest)).hex_items())
         ledger = Ledger(self._directory.store)
-        seal = self._seal(ledger.head, listing) if self._options.schema == TEAM.latest else {}
+        seal = self._seal(ledger.head, digest) if self._options.schema == TEAM.latest else {}
         return (
             self._copier.stored_bytes
             + sum(map(len, documents.values()))
             + os.path.getsize(self._directory.journal.path)
-            + len(listing)
+            + sum(len(block) for entries in listings for block in listing_blocks(entries))
             + len(Team.encode(team | seal))
         )
 
-    def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: bytes) -> Team:
+    def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: Digest) -> Team:
         """Write the team document, give the session its final name, and add it to the ledger."""
         with Ledger(self._directory.store, self._directory.modes.file) as ledger:
             if self._earlier is not None:
@@ -232,13 +246,13 @@ class SessionAssembler:
             self._add_to_ledger(ledger, document)
         return document
 
-    def _seal(self, ledger_head: str | None, listing: bytes) -> JsonObject:
+    def _seal(self, ledger_head: str | None, listing: Digest) -> JsonObject:
         """The fields of the team document that are known only after everything else is written."""
         return {
             "symlinks": self._copier.symlinks,
             "event_chains": [self._directory.journal.head.to_dict()],
             "ledger_head": ledger_head,
-            "checksums": {"session": str(sha256_bytes(listing))},
+            "checksums": {"session": str(listing)},
         }
 
     def _add_to_ledger(self, ledger: Ledger, document: Team) -> None:
@@ -259,9 +273,13 @@ class SessionAssembler:
             )
 
 
+def _key(entry: tuple[str, str]) -> bytes:
+    return encode_name(entry[0])
+
+
 def _digest(path: str) -> str:
     try:
         with open(open_regular(path), "rb") as file:
-            return sha256_bytes(file.read()).hex
+            return sha256_stream(file).hex
     except OSError as error:
         raise failure(error, path, "read") from error

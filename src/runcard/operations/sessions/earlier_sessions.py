@@ -3,8 +3,9 @@
 import contextlib
 import os
 from collections.abc import Iterator
+from io import BytesIO
 
-from runcard.checksums import read as read_listing
+from runcard.checksums import listing_digest, read_file
 from runcard.documents.session.content import COMPUTED, content_of
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, decode_json
@@ -61,8 +62,7 @@ class EarlierSessions:
         mine = self._content
         if len(team["instances"]) != len(mine["instances"]) or team["version"] != mine["version"]:
             return False
-        listing = read_listing(record.read(layout.CHECKSUMS) or b"")
-        files = {path: listing[path].hex for path in listing if layout.is_instance_content(path)}
+        files = _files_digest(record)
         if files != mine["files"]:
             return False
         theirs = content_of(team, self._instances(record), files)
@@ -75,6 +75,14 @@ class EarlierSessions:
         return (
             record.load(layout.instance_file(own, layout.METADATA)).to_dict() for own in record.instances()
         )
+
+
+def _files_digest(record: Record) -> str:
+    """The digest of the listing of all files of the instances."""
+    with record.open_seekable(layout.CHECKSUMS) or BytesIO() as file:
+        listing = read_file(file)
+    files = (entry for entry in listing.hex_items() if layout.is_instance_content(entry[0]))
+    return str(listing_digest(files))
 
 
 def _spec_digest(record: Record) -> str:

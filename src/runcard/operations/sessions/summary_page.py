@@ -1,6 +1,7 @@
 """`summary.md` of a session that is being assembled: its figures, and the titles of its notable files."""
 
 import os
+from collections.abc import Iterable
 
 from runcard.encoding import JsonObject
 from runcard.files import open_regular
@@ -21,14 +22,13 @@ def summary_page(
     team: JsonObject, directory: SessionDirectory, copier: InstanceCopier, others: int, *, masks: bool
 ) -> bytes:
     """The page; `others` is the size of all other files of the session. It states the size of all, its own included."""
-    files = copier.workspace_files
-    notable = {own: _notable_files(directory, copier, own, masks=masks) for own in files}
+    notable = {own: _notable_files(directory, own, files, masks=masks) for own, files in copier.workspaces()}
     page = b""
     for _ in range(_MOST_ROUNDS):
         figures = SummaryFigures(
             directory.final,
             others + len(page),
-            sum(map(len, files.values())),
+            copier.workspace_count,
             copier.transcript_lines,
             notable,
         )
@@ -39,11 +39,10 @@ def summary_page(
 
 
 def _notable_files(
-    directory: SessionDirectory, copier: InstanceCopier, instance_id: str, *, masks: bool
+    directory: SessionDirectory, instance_id: str, files: Iterable[tuple[str, int]], *, masks: bool
 ) -> list[NotableFile]:
     """The notable files of an instance, with their titles."""
     folder = os.path.join(directory.path, layout.instance_file(instance_id, layout.WORKSPACE))
-    files = ((file.path, file.size) for file in copier.workspace_files[instance_id])
     return [file._replace(title=_title(folder, file.path, masks=masks)) for file in notable_files(files)]
 
 

@@ -60,15 +60,16 @@ class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
     def __init__(self, path: str, root: str | None, files: ProjectFiles) -> None:
-        project, self.file = project_of(path, root)
-        self.path = os.path.join(project.root, self.file)
+        self.project, self.file = project_of(path, root)
+        self.path = os.path.join(self.project.root, self.file)
         self.stamp, data = _read(self.path)
         self.code, warnings = read_code(source_of(data, self.path))
         classes, left_out = read_definitions(self.code)
         self.targets = Targets(classes, (*warnings, *left_out))
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
-        self.models, self.factories = files.models(project), files.factories(project)
+        self.files = files
+        self.models, self.factories = files.models(self.project), files.factories(self.project)
         self.file_warnings = tuple(self._file_warnings())  # about the whole file, reported once
         self._classes: dict[int, tuple[Declarations, dict[str, Node]]] = {}
 
@@ -147,7 +148,7 @@ class _SourceAnalyzer:
         return self._classes[at]
 
     def _plan(self, target: Target, method: Method | None, characteristics: list[JsonObject]) -> JsonObject:
-        known = self.factories.to_dict()
+        known = self.files.factories_detected(self.project)
         level = None if method is None else TestLevel(self.code, self.file, method, self.models, set(known))
         return {
             TESTPLAN.version_key: TESTPLAN.latest,

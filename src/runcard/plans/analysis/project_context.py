@@ -3,6 +3,8 @@
 import os
 import re
 
+from runcard.encoding import JsonObject
+from runcard.encoding.frozen_data import freeze, thaw
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
@@ -117,6 +119,7 @@ class ProjectFiles:
     def __init__(self) -> None:
         self._models: dict[str, Models] = {}
         self._factories: dict[Project, Factories] = {}
+        self._frozen: dict[Project, bytes | None] = {}
 
     def models(self, project: Project) -> Models:
         if project.root not in self._models:
@@ -129,6 +132,14 @@ class ProjectFiles:
             root = project.root
             self._factories[project] = read_factories(root, root) if project.is_marked else Factories(root)
         return self._factories[project]
+
+    def factories_detected(self, project: Project) -> JsonObject:
+        """The section of that name of a plan, with all factories; a copy for each plan."""
+        if project not in self._frozen:
+            self._frozen[project] = freeze(self.factories(project).to_dict())
+        frozen = self._frozen[project]
+        section: JsonObject = self.factories(project).to_dict() if frozen is None else thaw(frozen)
+        return section
 
 
 def remember_constants(code: Code, literals: Literals) -> None:
@@ -159,12 +170,13 @@ class TestLevel:
 
     def __init__(self, code: Code, file: str, method: Method, models: Models, factories: set[str]) -> None:
         self._code, self._models, self._factories = code, models, factories
-        self._called = _called_names(code, method)
+        inside = _descendants(method.node)
+        self._called = _called_names(code, inside)
         self._is_record = superclass_of(code, method) in _RECORDS or bool(_MODEL.search(file))
         self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
             "Controller"
         )
-        self.uses_models = self._is_record or self._mentions_models(method)
+        self.uses_models = self._is_record or self._mentions_models(inside)
 
     @property
     def test_level(self) -> str:
@@ -174,23 +186,24 @@ class TestLevel:
             return "integration" if self._called & _WRITES else "unit"
         return "integration" if self.uses_models else "unit"
 
-    def _mentions_models(self, method: Method) -> bool:
-        for node in _descendants(method.node):
-            text = self._code.text_of(node)
-            if node.type in _NAMES and self._is_model(text.lstrip("@")):
+    def _mentions_models(self, inside: list[Node]) -> bool:
+        text_of = self._code.text_of
+        for node in inside:
+            kind = node.type
+            if kind in _NAMES and self._is_model(text_of(node).lstrip("@")):
                 return True
-            if node.type == "constant" and self._models.has(text):
+            if kind == "constant" and self._models.has(text_of(node)):
                 return True
             if (
                 (
-                    node.type == "call"
+                    kind == "call"
                     and (receiver := field_of(node, "receiver"))
                     and (name := field_of(node, "method"))
                 )
                 and receiver.type in {"constant", "scope_resolution"}
-                and self._code.text_of(name) in _QUERIES | _WRITES
+                and text_of(name) in _QUERIES | _WRITES
             ):
-                return self._code.text_of(receiver) not in _LIBRARIES
+                return text_of(receiver) not in _LIBRARIES
         return False
 
     def _is_model(self, variable: str) -> bool:
@@ -219,13 +232,13 @@ def _descendants(node: Node) -> list[Node]:
     while waiting:
         at = waiting.pop()
         nodes.append(at)
-        waiting += reversed(at.named_children)
+        if at.named_child_count:
+            waiting += reversed(at.named_children)
     return nodes
 
 
-def _called_names(code: Code, method: Method) -> set[str]:
-    """The names of all methods that a method calls; of bare words, only those that are surely calls."""
-    inside = _descendants(method.node)
+def _called_names(code: Code, inside: list[Node]) -> set[str]:
+    """The names of all methods that these nodes call; of bare words, only those that are surely calls."""
     calls = [field_of(node, "method") for node in inside if node.type == "call"]
     words = {code.text_of(node) for node in inside if node.type == "identifier"}
     return {code.text_of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)

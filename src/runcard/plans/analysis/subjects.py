@@ -36,17 +36,14 @@ def subject_of(code: Code, node: Node) -> Subject:
 def unwrapped(code: Code, node: Node) -> Node:
     """An expression without parentheses and conversions."""
     while True:
-        inner = children(node)
-        if node.type == "parenthesized_statements" and len(inner) == 1:
+        kind = node.type
+        if kind == "parenthesized_statements" and len(inner := children(node)) == 1:
             node = inner[0]
             continue
+        if kind != "call":
+            return node
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
-        if (
-            node.type != "call"
-            or receiver is None
-            or method is None
-            or code.text_of(method) not in _CONVERSIONS
-        ):
+        if receiver is None or method is None or code.text_of(method) not in _CONVERSIONS:
             return node
         node = receiver
 

@@ -1,6 +1,7 @@
 """Rails conventions: names as classes and as paths, and the enums that models declare."""
 
 import re
+from functools import lru_cache
 
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
@@ -9,6 +10,7 @@ from runcard.plans.ruby.source_text import read_source
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, read_code
 
 
+@lru_cache(maxsize=4096)
 def camelize(name: str) -> str:
     """`order_item` as `OrderItem`, `admin/user` as `Admin::User`; a class name is unchanged."""
     first = re.sub(r"^[a-z\d]+", lambda match: match[0].capitalize(), name)

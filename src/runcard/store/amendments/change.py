@@ -193,7 +193,8 @@ class Amender:
 
     def _head(self) -> chain.Head:
         """Where the amendments end; they are one chain, so that none can be taken out."""
-        heads = chain.heads(self.amendments.journal.entries) if self.amendments.journal else ()
+        journal = self.amendments.journal
+        heads = chain.heads(entry.line for entry in journal.entries) if journal else ()
         return heads[-1] if heads else chain.Head(_WRITER, 0, self.sealed)
 
     @property

@@ -9,14 +9,14 @@ import contextlib
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from runcard.checksums import Listing, Symlink
 from runcard.checksums import read as read_listing
-from runcard.checksums.comparison import ListingComparison
+from runcard.checksums.comparison import KnownFile, ListingComparison
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import Finding, record_finding
 from runcard.documents.run.generation import Generation
@@ -174,7 +174,12 @@ class ArchivedRecord(Record):
     def problems(self, progress: Progress | None = None) -> list[Finding]:
         return self.scan(progress).problems
 
-    def compare(self, listing: Listing, progress: Progress | None) -> ListingComparison:
+    def compare(
+        self,
+        listing: Listing,
+        progress: Progress | None,
+        known: Mapping[str, KnownFile] | None = None,  # noqa: ARG002 - an archive is read as a whole
+    ) -> ListingComparison:
         return self.scan(progress).compare(listing)
 
     # Reading files.

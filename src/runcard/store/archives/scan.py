@@ -104,8 +104,7 @@ class ArchiveContents:
         """How the files differ from a listing."""
         entries = (WalkEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
-        hashed = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
-        differences = compare_hashed(entries, hashed, listing, layout.NOT_LISTED, unreadable)
+        differences = compare_hashed(entries, self.hexes, listing, layout.NOT_LISTED, unreadable)
         return ListingComparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:

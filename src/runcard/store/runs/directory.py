@@ -42,7 +42,7 @@ class NewRun:
         try:
             with open_own(store, layout.open_folder(store), create=True):
                 pass
-            with lock_folder(layout.own_folder(store)) as has_locks:  # see _remove_unnamed
+            with lock_folder(layout.open_folder(store), shared=True) as has_locks:  # see _remove_unnamed
                 os.mkdir(self._temporary)
                 journal = os.path.join(self._temporary, layout.JOURNAL)
                 self.journal = JournalWriter(journal, run_id, writer, lock=True, limit=limit)
@@ -76,9 +76,10 @@ class NewRun:
         fsync_directory(self._temporary)
 
     def _take_free_name(self, start: datetime, directory: int) -> str:
-        store = os.path.abspath(self._store)
-        names = (name for name in directory_names.run_names(start) if not layout.is_taken(store, name, start))
-        paths = (os.path.join(store, name) for name in names)
+        store, names = os.path.abspath(self._store), directory_names.RunNames(start)
+        first = names.first_free(lambda name: layout.is_taken(store, name, start))
+        free = (name for name in names.numbered_from(first) if not layout.is_taken(store, name, start))
+        paths = (os.path.join(store, name) for name in free)
         return next(path for path in paths if self._take_name(path, directory))
 
     def _take_name(self, path: str, directory: int) -> bool:
@@ -186,15 +187,20 @@ def open_runs(store: str, *, besides: Collection[str] = ()) -> list[str]:
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
 
 
-def is_owned(run: str) -> bool:
-    """Whether the owner of an open run holds its lock; quick, for many runs. Where locks do not work: False."""
+def may_be_dead(run: str) -> bool:
+    """Whether a run on the list of open runs may have no owner any more; quick, for many runs.
+
+    False if its owner holds its lock, or has closed it since it was listed.
+    """
     try:
         descriptor = try_lock(layout.open_mark(run), shared=True)
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:
+        return True  # locks do not work here
     if descriptor is not None:
         os.close(descriptor)
-    return descriptor is None
+    return descriptor is not None
 
 
 def _has_leftovers(store: str, names: Collection[str], runs: Collection[str]) -> bool:
@@ -234,10 +240,13 @@ def restore_directory(run: str, original: os.stat_result) -> str | None:
 def _remove_unnamed(store: str) -> None:
     """Remove runs whose recorder was killed before they had a name.
 
-    A run is created, with its lock, while the store is locked: a run without a lock here has no owner.
+    A run is created, with its lock, under a shared lock of the list: while it is locked, a run without a lock has no
+    owner.
     """
-    folder = layout.own_folder(store)
-    with lock_folder(folder), open_own(store, folder) as own:
+    folder, marks = layout.own_folder(store), layout.open_folder(store)
+    with open_own(store, marks, create=True):
+        pass
+    with lock_folder(folder), lock_folder(marks), open_own(store, folder) as own:
         remove_temporary_files_in(own, age=0)  # all of them are written under this lock
         unnamed = _unnamed_journals(store)
         for name in _open_marks(

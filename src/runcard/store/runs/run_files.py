@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from runcard.checksums.unstable_directory import GONE_ERRNOS
@@ -24,24 +24,31 @@ _NAME_IN_USE = {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def write_run_file(run: str, name: str, data: bytes, *, sync: Sync) -> None:
+Contents = bytes | Callable[[], Iterable[bytes]]  # the second for those that are too long for memory
+
+
+def write_run_file(run: str, name: str, data: Contents, *, sync: Sync) -> None:
     """Make `data` the contents of a file in the directory of a run, atomically."""
     path = os.path.join(run, name)
     try:
-        write_atomic(path, data, follow=False, sync=sync)
+        write_atomic(path, _blocks(data), follow=False, sync=sync)
     except OSError as error:
         if error.errno not in GONE_ERRNOS | _NAME_IN_USE:
             raise failure(error, path, "write") from error
         _write_from_store(run, name, data, sync)
 
 
-def _write_from_store(run: str, name: str, data: bytes, sync: Sync) -> None:
+def _blocks(data: Contents) -> bytes | Iterable[bytes]:
+    return data if isinstance(data, bytes) else data()
+
+
+def _write_from_store(run: str, name: str, data: Contents, sync: Sync) -> None:
     """Write the file in the store's own folder, which the user's processes leave alone, and move it into the run."""
     own = layout.own_folder(layout.store_of(run))
     temporary = os.path.join(own, f".{name}.{os.urandom(4).hex()}.tmp")
     try:
         with lock_folder(own):  # or another process removes it as a leftover
-            write_atomic(temporary, data, sync=sync)
+            write_atomic(temporary, _blocks(data), sync=sync)
             try:
                 _move_with_retries(temporary, run, name)
             except BaseException:

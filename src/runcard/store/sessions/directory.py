@@ -10,6 +10,7 @@ Invariant: a session with its final name is complete, and a directory of another
 
 import contextlib
 import os
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
@@ -102,7 +103,8 @@ class SessionDirectory:
                 raise failure(error, parent, "create") from error
         return os.path.join(parent, name)
 
-    def write(self, relative: str, data: bytes, *, sync: Sync = Sync.LATER) -> None:
+    def write(self, relative: str, data: bytes | Iterable[bytes], *, sync: Sync = Sync.LATER) -> None:
+        """Write a file, as a whole or in blocks."""
         path = self.path_of(relative)
         try:
             write_atomic(path, data, mode=self.modes.file, sync=sync)

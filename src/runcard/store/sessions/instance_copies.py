@@ -5,16 +5,17 @@ event in the journal of the session; for a masked file it has the digests of the
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-from runcard.checksums import Listing, Symlink
+from runcard.checksums import Symlink, listing_digest
 from runcard.documents.session import events
 from runcard.documents.session.build import StoredSections
 from runcard.documents.session.session_spec import InstanceSpec
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject
-from runcard.files import json_name
+from runcard.files import PathTable, json_name
 from runcard.masking import mask_text
 from runcard.parallel.progress import Amount
 from runcard.store import layout
@@ -46,14 +47,31 @@ class InstanceCopier:
     def __init__(self, directory: SessionDirectory, options: CollectOptions, add_event: AddEvent) -> None:
         self._directory, self._options, self._add_event = directory, options, add_event
         self._used = 0  # bytes that are stored
-        self.hexes: dict[str, str] = {}  # the digest of each stored file, by its path in the session
+        self._files: PathTable[tuple[str, int]] = PathTable()  # digest and size, by the path in the session
+        self.workspace_count = 0  # files of all workspaces
         self.symlinks: list[JsonObject] = []
         self.omissions: list[JsonObject] = []
         self.omission_messages: list[str] = []
         self.excluded: Counter[str] = Counter()  # by pattern
         self.redactions: list[JsonObject] = []
-        self.workspace_files: dict[str, tuple[CopiedFile, ...]] = {}  # by instance
         self.transcript_lines = 0
+
+    @property
+    def digests(self) -> Iterator[tuple[str, str]]:
+        """The stored files with their digests in hex, in the order of a listing."""
+        return ((path, sha256) for path, (sha256, _) in self._files)
+
+    @property
+    def files_count(self) -> int:
+        """The number of stored files."""
+        return len(self._files)
+
+    def workspaces(self) -> Iterator[tuple[str, Iterator[tuple[str, int]]]]:
+        """The files of each workspace that has some, with their sizes, by instance; each is to be read before the next."""
+        for folder, files in groupby(self._files, lambda entry: layout.workspace_of(entry[0])):
+            if folder is not None:
+                start = len(layout.instance_file(folder, layout.WORKSPACE)) + 1
+                yield folder, ((path[start:], size) for path, (_, size) in files)
 
     @property
     def stored_bytes(self) -> int:
@@ -90,15 +108,15 @@ class InstanceCopier:
         rules = replace(self._options.rules, used=self._used)
         target = self._directory.path_of(relative)
         copied = copy_workspace(source, target, rules=rules, progress=progress)
-        self._used += copied.size
+        self._used += copied.files.size
         self._add_workspace(instance, relative, copied)
         section |= {
             "files_count": len(copied.files),
-            "total_size_bytes": copied.size,
-            "file_types": copied.file_types,
+            "total_size_bytes": copied.files.size,
+            "file_types": copied.files.types,
         }
-        listing = Listing.from_hex({file.path: file.sha256 for file in copied.files})
-        return section, {"workspace": str(listing.digest)}
+        digest = listing_digest((file.path, file.sha256) for file in copied.files)
+        return section, {"workspace": str(digest)}
 
     def _copy_transcript(
         self, instance: InstanceSpec, source: str | None
@@ -127,7 +145,7 @@ class InstanceCopier:
     def _add_workspace(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
         for file in copied.files:
             self._add_file(f"{relative}/{file.path}", file)
-        self.workspace_files[instance.instance_id] = copied.files
+        self.workspace_count += len(copied.files)
         self.symlinks += [
             symlink_entry(Symlink(f"{relative}/{link.path}", link.target)) for link in copied.symlinks
         ]
@@ -140,7 +158,7 @@ class InstanceCopier:
             self._add_event(events.FILES_EXCLUDED, payload)
 
     def _add_file(self, path: str, file: CopiedFile) -> None:
-        self.hexes[path] = file.sha256
+        self._files[path] = (file.sha256, file.size)
         if file.source_sha256 is not None:
             payload = {**_path_fields(path), "source_sha256": file.source_sha256, "sha256": file.sha256}
             self._add_event(events.FILE_MASKED, payload)

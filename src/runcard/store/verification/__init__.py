@@ -4,18 +4,18 @@ There are two verdicts: *intact* (the files are unchanged, or changed by recorde
 missing, no end was cut off). Every finding names its file. The docs say what cannot be detected without a signature.
 """
 
-from runcard.store.verification.ledgers import LedgerFile, is_store, verify_chains, verify_ledgers
+from runcard.store.verification.ledgers import is_store, missing_record, verify_chain, verify_ledgers
 from runcard.store.verification.run import RunCheck
 from runcard.store.verification.verdict import Verdict, unreadable
 from runcard.store.verification.verify_record import verify_record
 
 __all__ = [
-    "LedgerFile",
     "RunCheck",
     "Verdict",
     "is_store",
+    "missing_record",
     "unreadable",
-    "verify_chains",
+    "verify_chain",
     "verify_ledgers",
     "verify_record",
 ]

@@ -1,11 +1,10 @@
 """Checking a store and its records against the ledgers, and the chains of the ledgers themselves."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
-from runcard.documents.chain import ChainCheck, Journal
 from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding, record_finding
 from runcard.files import printable
 from runcard.store import layout
@@ -16,14 +15,12 @@ from runcard.store.ledger import (
     DELETED,
     LedgerEntry,
     LedgerKey,
-    entries,
-    history_of,
+    LedgerView,
     in_order,
-    ledger_state,
-    ledgers,
+    ledger_paths,
 )
-
-LedgerFile = tuple[str, Journal, ChainCheck]  # its path, its lines, and the check of its chain
+from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
+from runcard.store.ledger_search import SearchedLedger, search_ledgers
 
 
 class LedgerFacts(NamedTuple):
@@ -38,94 +35,82 @@ class LedgerFacts(NamedTuple):
 
 
 def verify_ledgers(
-    store: str,
-    books: Sequence[LedgerFile],
-    present: Collection[LedgerKey],
-    archived: Collection[LedgerKey] = (),
+    index: LedgerIndex, present: RecordKeys, archived: Collection[LedgerKey] = ()
 ) -> Iterator[Finding]:
-    """Findings about records that the ledgers have and the store has not, neither `present` in it nor `archived`."""
-    yield from verify_chains(books, store)
-    for entry in _latest(history_of(books)):
-        place = _missing_place(store, entry, present, archived)
-        if place is not None:
-            fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
-            message = f"the ledger has this {entry.kind}, {place}: {fate}"
-            yield ledger_finding(printable(entry.path), "", message, breaks=COMPLETE, expected=entry.sha256)
+    """Findings about the ledgers, and about records that they have and the store has not, neither `present` nor `archived`."""
+    for ledger in index.ledgers:
+        yield from verify_chain(ledger, index.store)
+    missing = []
+    for entries in index.absent(present):
+        finding = missing_record(index.store, [place.entry for place in entries], archived)
+        if finding is not None:
+            missing.append((entries[0].time, entries[0].line, finding))
+    yield from (finding for _, _, finding in sorted(missing, key=itemgetter(0, 1)))
 
 
-def verify_chains(books: Iterable[LedgerFile], store: str) -> Iterator[Finding]:
-    """Findings about the chains of a store's ledgers: a broken ledger is not evidence."""
-    for path, journal, checked in books:
-        name = os.path.relpath(path, store)
-        for fault in checked.faults:
-            yield record_finding("chain", printable(name), name, f"line {fault.number}: {fault.reason}")
-        if journal.torn:
-            message = "the last line is torn: an entry was not finished"
-            yield ledger_finding(printable(name), name, message)
-
-
-def _missing_place(
-    store: str, entry: LedgerEntry, present: Collection[LedgerKey], archived: Collection[LedgerKey]
-) -> str | None:
-    """Where a record is missing, in words; None if it is where it should be."""
-    record = entry.key
-    if record in present:
+def missing_record(
+    store: str, own_entries: Sequence[LedgerEntry], archived: Collection[LedgerKey] = ()
+) -> Finding | None:
+    """The finding about a record that is not in the store as a directory; None if it is where its last entry says."""
+    entry = own_entries[-1]
+    if entry.kind not in {"run", "session"} or entry.event == DELETED:
         return None
+    place = _missing_place(store, entry, archived)
+    if place is None:
+        return None
+    fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
+    message = f"the ledger has this {entry.kind}, {place}: {fate}"
+    return ledger_finding(printable(entry.path), "", message, breaks=COMPLETE, expected=entry.sha256)
+
+
+def verify_chain(ledger: IndexedLedger | SearchedLedger, store: str) -> Iterator[Finding]:
+    """Findings about the chain of a ledger, as far as it was checked: a broken ledger is not evidence."""
+    name = os.path.relpath(ledger.path, store)
+    for fault in ledger.faults:
+        yield record_finding("chain", printable(name), name, f"line {fault.number}: {fault.reason}")
+    if ledger.is_torn:
+        message = "the last line is torn: an entry was not finished"
+        yield ledger_finding(printable(name), name, message)
+
+
+def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKey]) -> str | None:
+    """Where a record is missing, in words; None if it is where it should be."""
     if entry.event != ARCHIVED:
         return "the store does not"
-    if record in archived or (entry.archive and os.path.isfile(os.path.join(store, entry.archive))):
+    if entry.key in archived or (entry.archive and os.path.isfile(os.path.join(store, entry.archive))):
         return None
     return f"its archive {printable(entry.archive or '')} is not there"
 
 
-def _latest(history: list[LedgerEntry]) -> list[LedgerEntry]:
-    """The last entry about each record, by any host, without those that were deleted on purpose."""
-    latest = {entry.key: entry for entry in history if entry.kind in {"run", "session"}}
-    return [entry for entry in latest.values() if entry.event != DELETED]
-
-
-class _LedgerLookup(NamedTuple):
-    """One host's ledger, to look records up in."""
-
-    name: str
-    by_record: dict[LedgerKey, list[LedgerEntry]]
-    hashes: frozenset[str]
-
-
-@lru_cache(
-    maxsize=1
-)  # a store has one ledger for all of its records: reading it for each would take too long
-def _ledgers(store: str, _: tuple[object, ...]) -> tuple[_LedgerLookup, ...]:
-    lookups = []
-    for path, journal, _checked in ledgers(store):
-        by_record: dict[LedgerKey, list[LedgerEntry]] = {}
-        for entry in entries(journal):
-            by_record.setdefault(entry.key, []).append(entry)
-        hashes = frozenset(entry.line["hash"] for entry in journal.entries)
-        lookups.append(_LedgerLookup(os.path.basename(path), by_record, hashes))
-    return tuple(lookups)
-
-
-def verify_entries(store: str | None, facts: LedgerFacts, amendments: Amendments) -> Iterator[Finding]:
-    """Compare a record with the ledgers of its store, if there are any."""
+def verify_entries(
+    store: str | None, facts: LedgerFacts, amendments: Amendments, index: LedgerIndex | None = None
+) -> Iterator[Finding]:
+    """Compare a record with the ledgers of its store, if there are any; without an index of them, they are searched."""
     if store is None:
         return
-    state = ledger_state(store)
-    if not state:
+    if not (ledger_paths(store) if index is None else index.ledgers):
         if facts.head is not None and is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
         return
-    lookups = _ledgers(store, state)
-    own_entries = in_order(ledger.by_record.get(facts.key, []) for ledger in lookups)
+    findings = [] if index is None else list(_compare(facts, index.views(facts.key, facts.head), amendments))
+    if index is None or (findings and not index.is_current()):
+        searched = search_ledgers(store, facts.key.name, facts.head)
+        views = [ledger.view(facts.key, facts.head) for ledger in searched]
+        findings = list(_compare(facts, views, amendments))
+    yield from findings
+
+
+def _compare(facts: LedgerFacts, views: Sequence[LedgerView], amendments: Amendments) -> Iterator[Finding]:
+    own_entries = in_order(view.entries for view in views)
     if facts.is_archived:  # later entries, of a restored record, are not about its archive
         own_entries = own_entries[
             : max((at for at, entry in enumerate(own_entries, 1) if entry.event == ARCHIVED), default=None)
         ]
     if not own_entries:
-        yield from _unknown(facts, lookups)
+        yield from _unknown(facts, views)
         return
-    yield from _check_entries(facts, lookups, own_entries)
+    yield from _check_entries(facts, views, own_entries)
     yield from _check_path(facts, own_entries)
     yield from _check_amendments(facts, own_entries, amendments)
 
@@ -137,10 +122,10 @@ def is_store(folder: str, *, has_index: bool = True) -> bool:
     return any(map(os.path.isdir, marks)) or (has_index and os.path.isfile(index))
 
 
-def _unknown(facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...]) -> Iterator[Finding]:
+def _unknown(facts: LedgerFacts, views: Sequence[LedgerView]) -> Iterator[Finding]:
     message = f"the ledger of the store does not know this {facts.word}"
     yield _finding(facts, message)
-    if facts.head is not None and not any(facts.head in ledger.hashes for ledger in lookups):
+    if facts.head is not None and not any(view.has_head for view in views):
         message = (
             f"this {facts.word} comes from another store, such as an imported bundle, or the ledger was cut: "
             "it names an entry that is not there"
@@ -149,18 +134,18 @@ def _unknown(facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...]) -> Iterator
 
 
 def _check_entries(
-    facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...], own_entries: list[LedgerEntry]
+    facts: LedgerFacts, views: Sequence[LedgerView], own_entries: list[LedgerEntry]
 ) -> Iterator[Finding]:
     """Whether a ledger that the record itself names has it with this document.
 
     The document names the entry before its own, in the ledger of the host that closed it. A ledger without that entry
     may come from another store, and proves nothing.
     """
-    holders = [ledger for ledger in lookups if facts.key in ledger.by_record]
-    own = [ledger for ledger in holders if facts.head is None or facts.head in ledger.hashes]
+    holders = [view for view in views if view.entries]
+    own = [view for view in holders if facts.head is None or view.has_head]
     if not own:
-        yield _unconfirmed(facts, lookups, holders, own_entries)
-    trusted = [entry for ledger in own or holders for entry in ledger.by_record[facts.key]]
+        yield _unconfirmed(facts, views, holders, own_entries)
+    trusted = [entry for view in own or holders for entry in view.entries]
     closings = [entry for entry in trusted if entry.event == CLOSED] or trusted
     if all(entry.sha256 != facts.sealed for entry in closings):
         message = f"the ledger knows this {facts.word} with another metadata document"
@@ -176,11 +161,11 @@ def _check_entries(
 
 def _unconfirmed(
     facts: LedgerFacts,
-    lookups: tuple[_LedgerLookup, ...],
-    holders: list[_LedgerLookup],
+    views: Sequence[LedgerView],
+    holders: list[LedgerView],
     own_entries: list[LedgerEntry],
 ) -> Finding:
-    named = next((ledger.name for ledger in lookups if facts.head in ledger.hashes), None)
+    named = next((view.name for view in views if view.has_head), None)
     if named is not None:
         message = (
             f"the document names {printable(named)}, which does not have this {facts.word};"

@@ -2,28 +2,31 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from hashlib import sha256
 from itertools import islice
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from runcard import checksums
 from runcard.checksums import comparison
-from runcard.digests import sha256_bytes
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record_finding, shorten_value
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
-from runcard.files import JsonName, json_name, printable, read_regular
+from runcard.files import JsonName, failure, json_name, printable, read_regular
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, FileChange
 from runcard.store.ledger import LedgerKey
+from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import Progress, Record, TooLargeError
+from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 Findings = Iterator[Finding]
 
+_MOST_KEPT = 1 << 24  # bytes of documents that are kept while a record is checked
 _MOST_DIFFERENCES = 20  # between a document and its journal: more would not be read
 
 
@@ -35,8 +38,9 @@ class RecordCheck(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, record: Record, limits: Limits) -> None:
+    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
         self.record = record
+        self._index = index  # of the ledgers of its store
         self.limits = limits
         self.name = printable(record.name)
         self.document: JsonObject = {}  # as far as its schema finds no fault with it
@@ -46,6 +50,8 @@ class RecordCheck(ABC):
         )
         self.listing: checksums.Listing | None = None
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
+        self.scan: JournalScan | None = None  # of the journal, if there is one
+        self._documents: dict[str, bytes] = {}  # that were read
 
     @property
     @abstractmethod
@@ -68,7 +74,7 @@ class RecordCheck(ABC):
         """All findings, those about the place that holds the record first."""
         for problem in problems:
             yield problem._replace(record=self.name)
-        metadata = self.read(layout.METADATA)
+        metadata = self._metadata()
         if metadata is None:
             yield self._no_document()
         else:
@@ -83,6 +89,7 @@ class RecordCheck(ABC):
         if current:
             yield from self._amendments(amendments, sealed, current)
         yield from self._irregular()
+        self._scan_journal()
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
@@ -97,16 +104,28 @@ class RecordCheck(ABC):
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:
-            yield from verify_entries(self.record.store, facts, amendments)
+            yield from verify_entries(self.record.store, facts, amendments, self._index)
         except RuncardError as error:
             yield ledger_finding(self.name, layout.METADATA, error.message, breaks=COMPLETE)
 
     def read(self, name: str) -> bytes | None:
-        """A file of the record, never the target of a link; None also if it cannot be read."""
+        """A document of the record, never the target of a link; None also if it cannot be read. It is read once."""
+        if name in self._documents:
+            return self._documents[name]
         try:
-            return self.record.read(name)
+            data = self.record.read(name)
         except RuncardError as error:
             self.unread[name] = error
+            return None
+        if data is not None and sum(map(len, self._documents.values())) + len(data) <= _MOST_KEPT:
+            self._documents[name] = data
+        return data
+
+    def _metadata(self) -> bytes | None:
+        try:
+            return self.record.metadata
+        except RuncardError as error:
+            self.unread[layout.METADATA] = error
             return None
 
     def _no_document(self) -> Finding:
@@ -133,7 +152,8 @@ class RecordCheck(ABC):
                 yield self.finding("link", name, "it is not a regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:
-        examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
+        decoded = None if self.record.is_archived else self.record.raw_document
+        examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits, decoded=decoded)
         # What the schema finds fault with is reported once, and not looked at any further.
         if not any(error.rule == "version.newer-major" for error in examined.report.errors):
             self.document = self.seal = reader.valid_parts(examined)
@@ -150,7 +170,7 @@ class RecordCheck(ABC):
         checked = amendments.check(sealed)
         if checked is None or amendments.journal is None:
             return
-        yield from self.faults(layout.AMENDMENTS, checked)
+        yield from self.faults(layout.AMENDMENTS, checked.faults)
         if amendments.journal.torn:
             yield self.finding("chain", layout.AMENDMENTS, "the last line is torn")
         if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
@@ -189,27 +209,26 @@ class RecordCheck(ABC):
         )
         return self.finding("changed", path, message, expected=expected, found=found)
 
-    def faults(self, name: str, checked: chain.ChainCheck) -> Findings:
-        for fault in checked.faults:
+    def faults(self, name: str, faults: Iterable[chain.ChainFault]) -> Findings:
+        for fault in faults:
             yield self.finding("chain", name, f"line {fault.number}: {fault.reason}")
 
     def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
-        data = self.read(layout.CHECKSUMS)
         stated = (self.seal.get("checksums") or {}).get(self.sealed_by)
-        if error := self.unread.get(layout.CHECKSUMS):
+        try:
+            file = self.record.open_seekable(layout.CHECKSUMS)
+        except RuncardError as error:
             kind = "changed" if isinstance(error, TooLargeError) else "missing"
             yield self.finding(kind, layout.CHECKSUMS, error.message)
             return
-        if data is None:
+        if file is None:
             yield self._no_listing(is_stated=stated is not None)
             return
-        yield from self._fixed(stated, str(sha256_bytes(data)))
-        try:
-            self.listing = checksums.read(data)
-        except EncodingError as error:
-            yield self.finding("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+        with file:
+            yield from self._read_listing(file, stated)
+        if self.listing is None:
             return
-        comparison = self.record.compare(self.listing, progress)
+        comparison = self.record.compare(self.listing, progress, self._known())
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
         yield from self._unamended(
@@ -220,6 +239,31 @@ class RecordCheck(ABC):
         for other in comparison.others:
             if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
                 yield self.finding("unexpected", other, f"neither a file nor a link: {self._added_later()}")
+
+    def _read_listing(self, file: BinaryIO, stated: str | None) -> Findings:
+        """Read the list of checksums; without it, a finding says what is wrong."""
+        hasher, problem = sha256(), None
+        try:
+            self.listing = checksums.read_file(file, hasher.update)
+        except EncodingError as error:
+            problem = self.finding("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+        except OSError as error:
+            yield self.finding("missing", layout.CHECKSUMS, failure(error, layout.CHECKSUMS, "read").message)
+            return
+        yield from self._fixed(stated, str(Digest("sha256", hasher.hexdigest())))
+        if problem is not None:
+            yield problem
+
+    def _known(self) -> dict[str, comparison.KnownFile]:
+        """The files that were read already, with their digests: they are not read again."""
+        known = {name: _known_file(self.read(name)) for name in self.document_names()}
+        if self.scan is not None:
+            known[self.journal] = comparison.KnownFile(self.scan.digest.hex, self.scan.size)
+        return {name: file for name, file in known.items() if file is not None}
+
+    def document_names(self) -> list[str]:
+        """The documents besides the metadata document."""
+        return []
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
         """Files that are as they were sealed, although an amendment has changed or removed them."""
@@ -313,24 +357,43 @@ class RecordCheck(ABC):
             else "the link has another target"
         )
 
+    def _scan_journal(self) -> None:
+        """Read the journal, which is reported later."""
+        try:
+            file = self.record.open_seekable(self.journal)
+            if file is not None:
+                with file:
+                    self.scan = JournalScan(file, self.record_id, self.on_line)
+                    self.on_journal(self.scan)
+        except OSError as error:
+            self.scan, self.unread[self.journal] = None, failure(error, self.journal, "read")
+        except RuncardError as error:
+            self.scan, self.unread[self.journal] = None, error
+
+    @abstractmethod
+    def on_line(self, line: chain.Line) -> None:
+        """A line of the journal, while it is read."""
+
+    def on_journal(self, scan: JournalScan) -> None:
+        """The journal is open: read it to its end."""
+        scan.finish()
+
     def _journal(self, amendments: Amendments) -> Findings:
-        heads, data = self.seal.get("event_chains"), self.read(self.journal)
+        heads, scan = self.seal.get("event_chains"), self.scan
         if heads is None:
             yield self.finding(
                 "limits", self.journal, "the document states no chains: a cut tail cannot be detected"
             )
-        if data is None:
+        if scan is None:
             yield from self._no_journal(heads)
             return
-        journal = self.events
-        checked = chain.check(journal, self.record_id)
-        yield from self.chain_faults(journal, checked)
-        if journal.torn:
+        yield from self.chain_faults(scan)
+        if scan.is_torn:
             yield self.finding("chain", self.journal, "there is half a line at the end")
         if heads is not None:
-            yield from self._heads(heads, {head.writer: head for head in checked.heads})
-        for entry in checked.withheld:
-            place = f"{entry.line['writer']}:{entry.line['seq']}"
+            yield from self._heads(heads, {head.writer: head for head in scan.heads})
+        for line in scan.withheld:
+            place = f"{line.writer}:{line.seq}"
             changes = amendments.by_path.get(self.journal, [])
             named = [change for change in changes if place in change.events] or changes
             why = printable(named[-1].by("withheld")) if named else "no amendment says why"
@@ -347,11 +410,6 @@ class RecordCheck(ABC):
                 "missing", self.journal, "the journal is missing: the document names its chains"
             )
 
-    @cached_property
-    def events(self) -> chain.Journal:
-        """The journal of the record, read once."""
-        return chain.parse(self.read(self.journal) or b"")
-
     def against_journal(self, stated: JsonObject) -> Findings:  # noqa: ARG002 - each kind has its own way
         """Where the document as it was sealed does not say what the journal says."""
         yield from ()
@@ -367,9 +425,9 @@ class RecordCheck(ABC):
         if more := sum(1 for _ in findings):
             yield self.finding("document", layout.METADATA, f"and {more:,} more differences")
 
-    def chain_faults(self, _: chain.Journal, checked: chain.ChainCheck) -> Findings:
+    def chain_faults(self, scan: JournalScan) -> Findings:
         """Findings about the chains of the record's journal."""
-        yield from self.faults(self.journal, checked)
+        yield from self.faults(self.journal, scan.faults)
 
     def _heads(self, stated: list[JsonObject], heads: dict[str, chain.Head]) -> Findings:
         for head in stated:
@@ -391,6 +449,10 @@ class RecordCheck(ABC):
         for writer in heads:
             message = f"writer {printable(writer)} was not there when the {self.word} was closed"
             yield self.finding("chain", self.journal, message)
+
+
+def _known_file(data: bytes | None) -> comparison.KnownFile | None:
+    return None if data is None else comparison.KnownFile(sha256_bytes(data).hex, len(data))
 
 
 def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:

@@ -6,11 +6,14 @@ from functools import cached_property
 from runcard.documents import chain
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.fold import data_digest
-from runcard.documents.run.journal_check import compare_with_journal
-from runcard.encoding import JsonObject
+from runcard.documents.run.journal_check import JournalComparison, compare_with_journal
+from runcard.encoding import JsonObject, Limits
+from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
-from runcard.store.record import RUN, Progress, id_in_journal
+from runcard.store.ledger_index import LedgerIndex
+from runcard.store.record import RUN, Progress, Record, id_in_lines
+from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.record_check import Findings, RecordCheck
 
 
@@ -22,6 +25,11 @@ class RunCheck(RecordCheck):
     journal = layout.JOURNAL
     sealed_by = "output"
 
+    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+        super().__init__(record, limits, index)
+        self._special: set[str] = set()
+        self._folded = JournalComparison()
+
     @property
     def _generation(self) -> JsonObject:
         return self.document.get("generation") or {}
@@ -30,7 +38,14 @@ class RunCheck(RecordCheck):
     def record_id(self) -> str:
         """By the document; where that does not tell, by the journal, whose chains begin with it."""
         run_id = self._generation.get("run_id")
-        return run_id or id_in_journal(self.read(layout.JOURNAL)) or ""
+        return run_id or self._id_in_journal() or ""
+
+    def _id_in_journal(self) -> str | None:
+        file = self.record.open_seekable(layout.JOURNAL)
+        if file is None:
+            return None
+        with file:
+            return id_in_lines(JournalScan(file, ""))
 
     @property
     def ledger_key(self) -> LedgerKey:
@@ -48,44 +63,53 @@ class RunCheck(RecordCheck):
         )
         for path in () if self.record.is_archived else layout.journals(self.record.path):
             name = os.path.basename(path)
-            data = self.read(name)
-            if data is not None:
-                yield from self._open_journal(name, chain.parse(data))
-            elif name in self.unread:
-                yield self.finding("limits", name, self.unread[name].message)
+            try:
+                yield from self._open_journal(name)
+            except RuncardError as error:
+                yield self.finding("limits", name, error.message)
 
-    def _open_journal(self, name: str, journal: chain.Journal) -> Findings:
-        checked = chain.check(journal, self.record_id)
-        yield from self.faults(name, checked)
-        for entry in checked.withheld:  # an open run cannot be amended
-            yield self.finding("chain", name, f"line {entry.number}: its payload was taken out")
-        if journal.torn:
+    def _open_journal(self, name: str) -> Findings:
+        file = self.record.open_seekable(name)
+        if file is None:
+            return
+        with file:
+            scan = JournalScan(file, self.record_id)
+            scan.finish()
+        yield from self.faults(name, scan.faults)
+        for line in scan.withheld:  # an open run cannot be amended
+            yield self.finding("chain", name, f"line {line.number}: its payload was taken out")
+        if scan.is_torn:
             yield self.finding("limits", name, "there is half a line at the end: its event is not known")
+
+    def on_line(self, line: chain.Line) -> None:
+        payload = line.get("payload")
+        if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload:
+            self._special.add(payload["path"])
+
+    def on_journal(self, scan: JournalScan) -> None:
+        """The document is folded again from the events, and compared."""
+        if self.stated is not None:
+            self._folded = compare_with_journal(self.stated, scan)
+        scan.finish()
 
     def special(self) -> set[str]:
         """An event names each that was there."""
-        payloads = [entry.line.get("payload") for entry in self.events.entries]
-        return {
-            payload["path"]
-            for payload in payloads
-            if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload
-        }
+        return self._special
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
+    def chain_faults(self, scan: JournalScan) -> Findings:
         """Where the journal was damaged before the run was closed, only SHA256SUMS covers the rest of it."""
         warnings = self.document.get("warnings") or ()
         if not any(
             isinstance(warning, dict) and warning.get("type") == layout.DAMAGED for warning in warnings
         ):
-            yield from super().chain_faults(journal, checked)
+            yield from super().chain_faults(scan)
             return
-        for fault in checked.faults:
+        for fault in scan.faults:
             reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
             yield self.finding("limits", layout.JOURNAL, reason)
 
-    def against_journal(self, stated: JsonObject) -> Findings:
-        """The document is folded again from the events, and compared."""
-        folded = compare_with_journal(stated, [entry.line for entry in self.events.entries])
+    def against_journal(self, stated: JsonObject) -> Findings:  # noqa: ARG002 - compared while the journal was read
+        folded = self._folded
         if folded.obstacle is not None:
             message = f"{folded.obstacle}: the document cannot be compared with the journal"
             yield self.finding("limits", layout.METADATA, message)

@@ -5,12 +5,12 @@ a finding about the document.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import groupby
 
 from runcard import checksums
-from runcard.digests import sha256_bytes
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import Finding, record_finding
@@ -18,14 +18,16 @@ from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, DocumentKind
 from runcard.documents.run.journal_check import is_newer
 from runcard.documents.session import build, cross_document_rules, journal_check
 from runcard.documents.session.events import COLLECTION_STARTED
-from runcard.encoding import JsonObject, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
-from runcard.store.record import SESSION
+from runcard.store.ledger_index import LedgerIndex
+from runcard.store.record import SESSION, Record
 from runcard.store.sessions.directory import is_being_collected
+from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.record_check import Findings, RecordCheck
 from runcard.store.verification.verdict import Verdict
 
@@ -48,17 +50,22 @@ def verify_collection(place: str) -> Verdict:
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
+        first = journal.entries[0].line["prev"] if journal.entries else None
         findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
-            for fault in _under_any_name(journal).faults
+            for fault in chain.check(journal, "", first=first).faults
         ]
     return Verdict(tuple(findings))
 
 
-def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
-    """Check the chains of a journal, whatever record it belongs to."""
-    first = journal.entries[0].line["prev"] if journal.entries else None
-    return chain.check(journal, "", first=first)
+def _faults_under_any_name(scan: JournalScan) -> list[chain.ChainFault]:
+    """The faults in the chains of a journal, whatever record it belongs to."""
+    checker: chain.ChainChecker | None = None
+    faults = [fault for fault in scan.faults if not fault.writer]
+    for number, line in enumerate(scan, 1):
+        checker = checker or chain.ChainChecker("", first=line["prev"])
+        faults += checker.add(chain.JournalEntry(number, b"", line))
+    return faults
 
 
 class SessionCheck(RecordCheck):
@@ -86,16 +93,31 @@ class SessionCheck(RecordCheck):
             )
             yield self.finding("limits", layout.METADATA, message)
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
-        if checked.faults and not _under_any_name(journal).faults:
+    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+        super().__init__(record, limits, index)
+        self._lines: list[chain.Line] = []  # of the journal
+        self._is_renamed = False
+
+    def on_line(self, line: chain.Line) -> None:
+        self._lines.append(line)
+
+    def on_journal(self, scan: JournalScan) -> None:
+        scan.finish()
+        self._is_renamed = bool(scan.faults) and not _faults_under_any_name(scan)
+
+    def document_names(self) -> list[str]:
+        return self.record.document_names()
+
+    def chain_faults(self, scan: JournalScan) -> Findings:
+        if self._is_renamed:
             message = "it is the journal of a session with another name: the directory was renamed, or the journal replaced"
             yield self.finding("chain", self.journal, message)
         else:
-            yield from super().chain_faults(journal, checked)
+            yield from super().chain_faults(scan)
 
     def against_journal(self, stated: JsonObject) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
-        lines = [entry.line for entry in self.events.entries]
+        lines = self._lines
         started = next((line for line in lines if line.get("event") == COLLECTION_STARTED), None)
         if started is None:
             return  # not collected by runcard: its documents are still compared with each other
@@ -164,7 +186,7 @@ class SessionCheck(RecordCheck):
             yield manifest
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, cross_document_rules.manifest_rules(manifest, roster))
-        digests = _digests(self.listing or {})
+        digests = {} if self.listing is None else _digests(self.listing)
         folders = self.record.instances()
         if self.listing is None and self.record.has(layout.INSTANCES):
             yield from self._missing_instances(roster, set(folders))
@@ -230,21 +252,28 @@ def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 
 
-def _digests(listing: Mapping[str, Any]) -> dict[str, JsonObject]:
+def _digests(listing: checksums.Listing) -> dict[str, JsonObject]:
     """By instance, the digests that its document should state."""
-    outputs: dict[str, str] = {}
-    workspaces: dict[str, JsonObject] = {}
-    for path, digest in listing.items():
-        top, _, rest = path.partition("/")
-        folder, _, name = rest.partition("/")
-        if top != layout.INSTANCES or not name:
-            continue
-        files = workspaces.setdefault(folder, {})
+    digests: dict[str, JsonObject] = {}
+    for folder, entries in groupby(listing.hex_items(), lambda entry: _instance_folder(entry[0])):
+        if folder is not None:
+            digests[folder] = {"output": None}
+            workspace = checksums.listing_digest(_workspace_files(entries, digests[folder]))
+            digests[folder]["workspace"] = str(workspace)
+    return digests
+
+
+def _workspace_files(entries: Iterable[tuple[str, str]], digests: JsonObject) -> Iterator[tuple[str, str]]:
+    """The files in the workspace of an instance; the digest of its transcript is added to `digests`."""
+    for path, digits in entries:
+        name = path.split("/", 2)[2]
         if name == layout.OUTPUT:
-            outputs[folder] = str(digest)
+            digests["output"] = str(Digest("sha256", digits))
         elif name.startswith(_WORKSPACE):
-            files[name.removeprefix(_WORKSPACE)] = digest
-    return {
-        folder: {"output": outputs.get(folder), "workspace": str(checksums.Listing(files).digest)}
-        for folder, files in workspaces.items()
-    }
+            yield name.removeprefix(_WORKSPACE), digits
+
+
+def _instance_folder(path: str) -> str | None:
+    """The folder of the instance that a file belongs to."""
+    parts = path.split("/", 2)
+    return parts[1] if parts[0] == layout.INSTANCES and len(parts) > 2 and parts[2] else None

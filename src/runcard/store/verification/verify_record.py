@@ -1,6 +1,7 @@
 """Checking one record of either kind."""
 
 from runcard.encoding import Limits
+from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import SESSION, Progress, Record
 from runcard.store.verification.record_check import RecordCheck
 from runcard.store.verification.run import RunCheck
@@ -8,11 +9,19 @@ from runcard.store.verification.verdict import Verdict
 
 
 def verify_record(
-    record: Record, *, progress: Progress | None = None, limits: Limits | None = None
+    record: Record,
+    *,
+    progress: Progress | None = None,
+    limits: Limits | None = None,
+    index: LedgerIndex | None = None,
 ) -> Verdict:
-    """Check a run or a session, in its directory or in an archive, against all recorded digests, chains and ledger entries."""
+    """Check a run or a session, in its directory or in an archive, against all recorded digests, chains and ledger entries.
+
+    `index` is that of the ledgers of its store; without it they are searched for this record.
+    """
     problems = record.problems(progress)  # an archive is read here; only then its kind is certain
-    return Verdict(tuple(_check_of(record)(record, limits or Limits()).findings(problems, progress)))
+    check = _check_of(record)(record, limits or Limits(), index)
+    return Verdict(tuple(check.findings(problems, progress)))
 
 
 def _check_of(record: Record) -> type[RecordCheck]:

@@ -5,11 +5,12 @@ has an omission as well.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
-from runcard.files import file_type
+from runcard.files import PathTable, file_type
 
 
 class CopiedFile(NamedTuple):
@@ -19,6 +20,33 @@ class CopiedFile(NamedTuple):
     size: int
     sha256: str
     source_sha256: str | None = None
+
+
+class CopiedFiles:
+    """Stored files, in the order of the bytes of their paths; those of a large workspace are not all in memory."""
+
+    def __init__(self) -> None:
+        self.size = 0  # bytes of all of them
+        self._facts: PathTable[tuple[int, str, str | None]] = PathTable()
+        self._types: Counter[str] = Counter()
+
+    def add(self, files: Iterable[CopiedFile]) -> None:
+        """Add some files."""
+        facts = {file.path: (file.size, file.sha256, file.source_sha256) for file in files}
+        self._facts.update(facts)
+        self._types.update(map(file_type, facts))
+        self.size += sum(size for size, _, _ in facts.values())
+
+    def __iter__(self) -> Iterator[CopiedFile]:
+        return (CopiedFile(path, *facts) for path, facts in self._facts)
+
+    def __len__(self) -> int:
+        return self._types.total()
+
+    @property
+    def types(self) -> dict[str, int]:
+        """The number of files by suffix, in lower case with its dot."""
+        return dict(sorted(self._types.items()))
 
 
 class Omission(NamedTuple):
@@ -42,21 +70,11 @@ class Redaction:
 class CopiedWorkspace:
     """A workspace; everything is in the order of the bytes of its path, and `excluded` counts by pattern."""
 
-    files: tuple[CopiedFile, ...]
+    files: CopiedFiles
     symlinks: tuple[Symlink, ...]
     omissions: tuple[Omission, ...]
     excluded: dict[str, int]
     redactions: tuple[Redaction, ...]
-
-    @property
-    def size(self) -> int:
-        """The bytes of all stored files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def file_types(self) -> dict[str, int]:
-        """The number of files by suffix, in lower case with its dot."""
-        return dict(sorted(Counter(file_type(file.path) for file in self.files).items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ Invariant: every given path is among the copied files or the remaining ones, and
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 
-from runcard.files import encode_name, failure
+from runcard.files import PathTable, encode_name, failure
 from runcard.parallel.chunks import FileChunk, HelperTask, process_chunks, split_paths
 from runcard.parallel.progress import ProgressCounter
 from runcard.parallel.worker import COPY_RESULT, NOT_COPIED, SMALL_FILE, DirectoryCursor, copy_small
 from runcard.store.sessions.copying.copy_rules import SizeLimits
-from runcard.store.sessions.copying.results import CopiedFile
+from runcard.store.sessions.copying.results import CopiedFile, CopiedFiles
 
 _NO_DIGEST = COPY_RESULT.unpack(NOT_COPIED)[1]
 
@@ -33,8 +34,8 @@ class SmallFileCopier:
         progress: ProgressCounter,
         clues: Sequence[re.Pattern[bytes]],
     ) -> None:
-        self.files: list[CopiedFile] = []
-        self.remaining: list[str] = []
+        self.files = CopiedFiles()
+        self.remaining: PathTable[bool] = PathTable()  # with True, as the paths of a set
         self._source, self._target = DirectoryCursor(source), DirectoryCursor(target)
         self._limits, self._progress = limits, progress
         self._copy = partial(copy_small, self._source, self._target, kept_mode, clues)
@@ -44,14 +45,16 @@ class SmallFileCopier:
 
     def run(self, paths: Iterable[str]) -> None:
         try:
-            chunks = process_chunks(
-                self._chunks(paths), self._task, self._copy, self._progress, clean_up=self._remove_copies
-            )
+            with closing(
+                process_chunks(
+                    self._chunks(paths), self._task, self._copy, self._progress, clean_up=self._remove_copies
+                )
+            ) as chunks:
+                for chunk in chunks:
+                    self._add_results(chunk)
         finally:
             self._source.close()
             self._target.close()
-        for chunk in chunks:
-            self._add_results(chunk)
 
     def _chunks(self, paths: Iterable[str]) -> Iterator[FileChunk]:
         """The chunks for which there is room within the limits, even if all their files are as large as possible."""
@@ -60,7 +63,7 @@ class SmallFileCopier:
             if self._limits.reserve(reserved):
                 yield FileChunk(some, len(some) * COPY_RESULT.size, partial(self._count, reserved))
             else:
-                self.remaining += some
+                self.remaining.update(dict.fromkeys(some, True))
 
     def _count(self, reserved: int, reply: bytes) -> None:
         results = list(COPY_RESULT.iter_unpack(reply))
@@ -81,8 +84,10 @@ class SmallFileCopier:
 
     def _add_results(self, chunk: FileChunk) -> None:
         results = COPY_RESULT.iter_unpack(chunk.reply or b"")
+        files = []
         for path, (size, digest) in zip(chunk.paths, results, strict=True):
             if digest == _NO_DIGEST:
-                self.remaining.append(path)
+                self.remaining[path] = True
             else:
-                self.files.append(CopiedFile(path, size, digest.hex()))
+                files.append(CopiedFile(path, size, digest.hex()))
+        self.files.add(files)

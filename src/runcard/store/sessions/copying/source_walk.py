@@ -10,13 +10,14 @@ import errno
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from stat import S_ISREG
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
 from runcard.files import FileKind, decode_name, encode_name, printable, type_name
 from runcard.files.globs import parse_gitignore
+from runcard.files.walk import read_kinds
 from runcard.parallel.worker import DirectoryCursor, close_reader, open_source
 from runcard.store.sessions.copying.omission_reasons import attribute_failure, read_failure, write_failure
 from runcard.store.sessions.copying.results import Omission
@@ -72,11 +73,11 @@ class WorkspaceWalk:
     def _walk_directory(self, directory: _PendingDirectory, inner: list[_PendingDirectory]) -> Iterator[str]:
         kinds = self._enter(directory)
         ignore_files = directory.ignore_files
-        if self._gitignore and directory.exclusion is None and kinds.get(_IGNORE_FILE) is _FILE:
+        if self._gitignore and directory.exclusion is None and self._has_ignore_file(directory.path):
             ignore_files = (*ignore_files, *self._read_ignore_file(directory.path))
         prefix = f"{directory.path}/" if directory.path else ""
-        for name in sorted(kinds):
-            path, kind = prefix + name, kinds[name]
+        for name, kind in kinds:
+            path = prefix + name
             exclusion = self._selection.exclusion(
                 path, directory.exclusion, ignore_files, is_folder=kind is _DIRECTORY
             )
@@ -91,22 +92,22 @@ class WorkspaceWalk:
             else:
                 self._omit_special(path, directory.path, name)
 
-    def _enter(self, directory: _PendingDirectory) -> dict[str, FileKind]:
-        """The names in a directory: none when it cannot be read or is the store itself."""
+    def _enter(self, directory: _PendingDirectory) -> Iterable[tuple[str, FileKind]]:
+        """The names in a directory with their kinds: none when it cannot be read or is the store itself."""
         path = directory.path
         try:
             kinds, status = self._read(path)
         except OSError as error:
             self.omit(path or ".", read_failure(error))
-            return {}
+            return ()
         if (status.st_dev, status.st_ino) in self._skip:
             self._exclude_store(path)
-            return {}
+            return ()
         try:
             self._target.add(path, status, create=directory.exclusion is None)
         except OSError as error:
             self.omit(path, write_failure(error, path))
-            return {}
+            return ()
         return kinds
 
     def _exclude_store(self, path: str) -> None:
@@ -115,23 +116,20 @@ class WorkspaceWalk:
         else:
             self.omit(".", "the workspace is the store itself, which cannot contain itself")
 
-    def _read(self, path: str) -> tuple[dict[str, FileKind], os.stat_result]:
-        kinds: dict[str, FileKind] = {}
+    def _read(self, path: str) -> tuple[Iterable[tuple[str, FileKind]], os.stat_result]:
         descriptor = open_source(b".", self._cursor.enter(encode_name(path)), os.O_DIRECTORY)
         try:
-            status = os.fstat(descriptor)
-            with os.scandir(descriptor) as scan:
-                for entry in scan:
-                    name = entry.name if _NAMES_ARE_UTF8 else decode_name(os.fsencode(entry.name))
-                    if entry.is_file(follow_symlinks=False):
-                        kinds[name] = _FILE
-                    elif entry.is_dir(follow_symlinks=False):
-                        kinds[name] = _DIRECTORY
-                    else:
-                        kinds[name] = _SYMLINK if entry.is_symlink() else _OTHER
+            status = os.fstat(descriptor)  # first: reading may change the time of the last access
+            return read_kinds(descriptor), status
         finally:
             close_reader(descriptor)
-        return kinds, status
+
+    def _has_ignore_file(self, path: str) -> bool:
+        try:
+            directory = self._cursor.enter(encode_name(path))
+            return S_ISREG(os.stat(_IGNORE_FILE, dir_fd=directory, follow_symlinks=False).st_mode)
+        except OSError:
+            return False
 
     def _read_ignore_file(self, path: str) -> list[IgnoreFile]:
         name = f"{path}/{_IGNORE_FILE}" if path else _IGNORE_FILE

@@ -9,10 +9,11 @@ Invariant: every file that was selected is stored or is an omission; none is los
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from stat import S_ISREG
 
 from runcard.checksums import Symlink
-from runcard.files import encode_name, failure
+from runcard.files import PathTable, encode_name, failure
 from runcard.masking import secret_scanner
 from runcard.parallel import cores
 from runcard.parallel.progress import Amount, ProgressCounter
@@ -21,11 +22,12 @@ from runcard.store.sessions.copying.copy_rules import CopyRules, SizeLimits
 from runcard.store.sessions.copying.file_transfer import TransferOptions, TransferResult
 from runcard.store.sessions.copying.large_files import LargeFile, LargeFileCopier
 from runcard.store.sessions.copying.omission_reasons import read_failure, write_failure
-from runcard.store.sessions.copying.results import CopiedFile, CopiedWorkspace, Omission, Redaction
+from runcard.store.sessions.copying.results import CopiedFiles, CopiedWorkspace, Omission, Redaction
 from runcard.store.sessions.copying.selection import FileSelection
 from runcard.store.sessions.copying.small_files import SmallFileCopier
 from runcard.store.sessions.copying.source_walk import TargetDirectories, WorkspaceWalk
 
+_MOST_AT_ONCE = 8192  # files that are shared between the threads
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -47,7 +49,7 @@ def copy_workspace(
         try:
             source_root = os.open(source, _DIRECTORY)
         except OSError as error:
-            return CopiedWorkspace((), (), (Omission(".", _open_failure(source, error)),), {}, ())
+            return CopiedWorkspace(CopiedFiles(), (), (Omission(".", _open_failure(source, error)),), {}, ())
         stack.callback(close_reader, source_root)
         return _WorkspaceCopier(source_root, target_root, rules, selection, ProgressCounter(progress)).run()
 
@@ -89,10 +91,9 @@ class _WorkspaceCopier:
             gitignore=rules.gitignore,
             skip=_identities(rules.skip, target),
         )
-        self._files: list[CopiedFile] = []
+        self._files = CopiedFiles()
         self._redactions: list[Redaction] = []
-        self._selected: list[str] = []
-        self._named: list[str] = []  # files that the user named, which are not searched for secrets
+        self._named: set[str] = set()  # files that the user named, which are not searched for secrets
 
     def run(self) -> CopiedWorkspace:
         try:
@@ -101,28 +102,32 @@ class _WorkspaceCopier:
             self._walk.omissions += self._directories.finish()
         finally:
             self._directories.close()
-        self._report_lost_files()
         self._progress.finish()
         return CopiedWorkspace(
-            tuple(sorted(self._files, key=_by_path)),
+            self._files,
             tuple(sorted(self._walk.symlinks, key=_by_path)),
             tuple(sorted(self._walk.omissions, key=_by_path)),
             dict(sorted(self._walk.excluded.items())),
             tuple(sorted(self._redactions, key=_by_path)),
         )
 
-    def _copy_small_files(self) -> list[str]:
+    def _copy_small_files(self) -> PathTable[bool]:
         """Copy the small files; returns the paths of the others."""
         limit = self._rules.max_file_size
         if self._rules.mask or (limit is not None and limit < SMALL_FILE):
-            return [*self._paths(), *self._named]
+            remaining: PathTable[bool] = PathTable()
+            for path in self._paths():
+                remaining[path] = True
+            remaining.update(dict.fromkeys(self._named, True))
+            return remaining
         clues = secret_scanner.scan_patterns() if self._rules.scan else ()
         copier = SmallFileCopier(
             self._source, self._target, self._rules.kept_mode, self._limits, self._progress, clues
         )
         copier.run(self._paths())
-        self._files += copier.files
-        return copier.remaining + self._named
+        self._files = copier.files
+        copier.remaining.update(dict.fromkeys(self._named, True))
+        return copier.remaining
 
     def _paths(self) -> Iterator[str]:
         """The files to copy except the named ones; their directories exist in the target when they are yielded."""
@@ -132,53 +137,52 @@ class _WorkspaceCopier:
             except OSError as error:
                 self._walk.omit(path, write_failure(error, path))
                 continue
-            self._selected.append(path)
             if self._selection.is_named(path):
-                self._named.append(path)
+                self._named.add(path)
             else:
                 yield path
 
-    def _copy_remaining(self, paths: Iterable[str]) -> None:
+    def _copy_remaining(self, paths: PathTable[bool]) -> None:
         rules = self._rules
-        files = self._within_limits(paths)
-        self._progress.expect(len(files), sum(file.size for file in files))
+        sizes, total = self._within_limits(paths)
+        self._progress.expect(len(sizes), total)
         options = TransferOptions(rules.kept_mode, rules.mask, rules.scan, self._limits.reserve_file)
-        copier = LargeFileCopier(self._source, self._target, files, options, self._progress)
-        copier.run(
-            1 if rules.mask else cores()
-        )  # masking holds the interpreter's lock: more threads would only wait
-        self._add_results(copier.results)
+        files = (LargeFile(path, size, scan=path not in self._named) for path, size in sizes)
+        while some := list(islice(files, _MOST_AT_ONCE)):
+            copier = LargeFileCopier(self._source, self._target, some, options, self._progress)
+            # Masking holds the interpreter's lock: more threads would only wait.
+            copier.run(1 if rules.mask else cores())
+            self._add_results(copier.results)
+            for file in some:
+                if file.path not in copier.results:
+                    self._walk.omit(file.path, "lost by a bug in runcard: please report it")
 
-    def _within_limits(self, paths: Iterable[str]) -> list[LargeFile]:
-        """The files that fit within the limits, in the order of their paths; the others are omitted."""
-        files: list[LargeFile] = []
-        named = set(self._named)
+    def _within_limits(self, paths: PathTable[bool]) -> tuple[PathTable[int], int]:
+        """The files that fit within the limits with their sizes, and the sum of these; the others are omitted.
+
+        The limits are for the files in the order of their paths.
+        """
+        sizes: PathTable[int] = PathTable()
+        total = 0
         cursor = DirectoryCursor(self._source)
         try:
-            for path in sorted(paths, key=encode_name):
+            for path, _ in paths:
                 size = _size(cursor, path)
                 if reason := self._limits.reserve_file(size):
                     self._walk.omit(path, reason)
                 else:
-                    files.append(LargeFile(path, size, scan=path not in named))
+                    sizes[path] = size
+                    total += size
         finally:
             cursor.close()
-        return files
+        return sizes, total
 
     def _add_results(self, results: dict[str, TransferResult]) -> None:
+        self._files.add(result.file for result in results.values() if result.file is not None)
         for path, (file, redactions, remark) in results.items():
-            if file is not None:
-                self._files.append(file)
             if remark is not None:
                 self._walk.omit(path, remark, is_stored=file is not None)
             self._redactions += redactions
-
-    def _report_lost_files(self) -> None:
-        """Check that every selected file is stored or omitted."""
-        done = {file.path for file in self._files} | {each.path for each in self._walk.omissions}
-        for path in self._selected:
-            if path not in done:
-                self._walk.omit(path, "lost by a bug in runcard: please report it")
 
 
 def _identities(paths: Iterable[str], target: int) -> set[tuple[int, int]]:
@@ -200,5 +204,5 @@ def _size(cursor: DirectoryCursor, path: str) -> int:
     return status.st_size if S_ISREG(status.st_mode) else 0
 
 
-def _by_path(entry: CopiedFile | Symlink | Omission | Redaction) -> bytes:
+def _by_path(entry: Symlink | Omission | Redaction) -> bytes:
     return encode_name(entry.path)

@@ -1,0 +1,94 @@
+"""Verifying records in their directories: one, or many on all cores."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from runcard.documents.findings import INTACT, ledger_finding
+from runcard.encoding import Limits
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.operations.checks.verify_result import Verified, guarded
+from runcard.parallel.forks import work_in_order
+from runcard.store import layout
+from runcard.store.ledger import LedgerKey
+from runcard.store.ledger_index import LedgerIndex
+from runcard.store.ledger_search import search_ledgers
+from runcard.store.record import SESSION, DirectoryRecord, Progress
+from runcard.store.verification import Verdict, unreadable, verify_record
+
+
+class CheckedDirectory(NamedTuple):
+    """The verdict on a record, and what the check of its store needs to know about it."""
+
+    result: Verified
+    key: LedgerKey
+    head: Any  # of the ledger, as the document states it
+    has_chains: bool  # which closing enters in a ledger
+
+
+def verify_directories(
+    paths: Sequence[str],
+    indexes: Mapping[str, LedgerIndex],
+    progress: Progress | None,
+    limits: Limits | None,
+) -> Iterator[CheckedDirectory]:
+    """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
+
+    def check(path: str, report: Progress) -> CheckedDirectory:
+        return verify_directory(path, indexes.get(layout.store_of(path)), report, limits)
+
+    return work_in_order(paths, check, progress)
+
+
+def verify_directory(
+    path: str, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+) -> CheckedDirectory:
+    """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
+    record = DirectoryRecord(path, limits)
+    result = _verified(record, index, progress, limits)
+    document = record.raw_document
+    has_chains = bool(document.get("event_chains"))
+    return CheckedDirectory(result, record.ledger_key, document.get("ledger_head"), has_chains)
+
+
+def _verified(
+    record: DirectoryRecord, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+) -> Verified:
+    path, store = record.path, record.store
+    if layout.is_collection(path):
+        from runcard.store.verification.session import verify_collection  # noqa: PLC0415 - long to load
+
+        return guarded(path, partial(verify_collection, path))
+    if record.is_instance:
+        problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
+        return Verified(path, unreadable(path, problem)._replace(records=0))
+    if record.kind == SESSION and os.path.basename(real := os.path.realpath(path)) != record.name:
+        record = DirectoryRecord(real, limits)  # its name is a part of its chains
+    check = partial(verify_record, record, progress=progress, limits=limits, index=index)
+    result = guarded(path, check, store)
+    is_open = any(finding.kind == "open" for finding in result.verdict.findings)
+    return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result
+
+
+def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
+    """The verdict on a run that is not closed, with the current state of its process and its ledger entry."""
+    findings = [
+        finding._replace(message=_open_message(run)) if finding.kind == "open" else finding
+        for finding in verdict.findings
+    ]
+    ledgers = search_ledgers(run.store, run.id)
+    if any(entry.id == run.id for ledger in ledgers for entry in ledger.entries):
+        message = "it says that it is not closed, and the ledger has it as closed"
+        findings.append(ledger_finding(findings[0].record or "", layout.METADATA, message, breaks=INTACT))
+    return verdict._replace(findings=tuple(findings))
+
+
+def _open_message(run: DirectoryRecord) -> str:
+    from runcard.operations.checks.show import state_now  # noqa: PLC0415 - few runs are open
+
+    status, remark = state_now(run.path, run.raw_document)
+    if status == "interrupted":
+        return f"the run was interrupted and is not closed: {remark}"
+    return f"the run is not closed: {remark or 'it is still running'}"

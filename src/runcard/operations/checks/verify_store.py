@@ -1,0 +1,236 @@
+"""Verifying a folder of records: every store at it or below it, with its ledgers and archives.
+
+A store is checked in little memory, however many records it has: of its ledgers an index is kept, and of a record that
+was checked only the digest of its key.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from runcard.documents.findings import Finding, ledger_finding
+from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.encoding import Limits
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, printable
+from runcard.operations.checks.verify_directories import (
+    CheckedDirectory,
+    verify_directories,
+    verify_directory,
+)
+from runcard.operations.checks.verify_result import Verified
+from runcard.store import layout
+from runcard.store.ledger_index import LedgerIndex, RecordKeys
+from runcard.store.record import DirectoryRecord, Progress
+from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
+from runcard.store.verification.lost_runs import verify_open_marks
+
+if TYPE_CHECKING:
+    from runcard.operations.checks.verify_archives import ArchivesCheck
+
+
+def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
+    is_any_found = has_results = False
+    stores: list[str] = []
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            records, others = _records_in(folder, is_root=folder == root)
+        except RuncardError as error:
+            is_any_found = has_results = True
+            yield Verified(folder, _without_records(unreadable(folder, error)))
+            continue
+        folders += [path for path in reversed(others) if not _is_hidden(path)]
+        if records or _is_store(folder, is_named=folder == root):
+            is_any_found = True
+            stores.append(folder)
+            for result in _StoreCheck(folder, records, progress, limits).results():
+                has_results = True
+                yield result
+    if not is_any_found:
+        nothing = StoreError(f"{printable(root)} holds no records")
+        yield Verified(root, _without_records(unreadable(root, nothing)))
+    elif not has_results:
+        deleted = sum(map(_count_deleted, stores))
+        yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
+
+
+def verify_archive_folder(
+    folder: str, progress: Progress | None, limits: Limits | None
+) -> Iterator[Verified]:
+    """All archives in a folder of them."""
+    from runcard.operations.checks.verify_archives import ArchivesCheck  # noqa: PLC0415 - most stores have none
+
+    path = os.path.abspath(folder)
+    store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
+    findings: list[Finding] = []
+    present = RecordKeys()
+    with ExitStack() as stack:
+        index = None if store is None else _open_index(store, findings, stack)
+        if store is not None:
+            for record in filter(_is_surely_record, _folders_in(store)):
+                present.add(DirectoryRecord(record).ledger_key)
+        history = index.archive_history() if index else []
+        archives = ArchivesCheck(folder, store, history, present, is_alone=True)
+        yield from archives.verified(progress, limits)
+    if findings := [*findings, *archives.findings]:
+        yield Verified(folder, Verdict(tuple(findings), records=0), store)
+
+
+def is_record(path: str) -> bool:
+    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
+    return any(
+        layout.may_be_file(os.path.join(path, name), follow=True)
+        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
+    )
+
+
+def _without_records(verdict: Verdict) -> Verdict:
+    return verdict._replace(records=0)
+
+
+def _count_deleted(store: str) -> int:
+    """How many records of a store were deleted on purpose."""
+    with ExitStack() as stack:
+        index = _open_index(store, [], stack)
+        return index.count_deleted() if index else 0
+
+
+def _open_index(store: str, findings: list[Finding], stack: ExitStack) -> LedgerIndex | None:
+    """The index of the ledgers of a store; if one cannot be read, None and one more in `findings`."""
+    try:
+        return stack.enter_context(LedgerIndex(store))
+    except RuncardError as error:
+        findings += unreadable(store, error).findings
+        return None
+
+
+def _records_in(folder: str, *, is_root: bool) -> tuple[list[str], list[str]]:
+    """The records in a folder, and the other folders in it."""
+    records: list[str] = []
+    others: list[str] = []
+    for path in _folders_in(folder):
+        (records if (is_record if is_root else _is_surely_record)(path) else others).append(path)
+    return records, others
+
+
+def _folders_in(folder: str) -> list[str]:
+    if not os.path.isdir(folder):
+        reason = "is not a record" if os.path.lexists(folder) else "does not exist"
+        raise StoreError(f"{printable(folder) or chr(39) * 2} {reason}")
+    own = {layout.own_folder(folder), layout.collections(folder)}
+    try:
+        with os.scandir(folder) as scan:
+            return sorted(
+                entry.path for entry in scan if entry.is_dir(follow_symlinks=False) and entry.path not in own
+            )
+    except OSError as error:
+        raise failure(error, folder, "read the directory") from error
+
+
+def _is_surely_record(path: str) -> bool:
+    """Whether a folder that was not named is surely a record: other programs have checksums and metadata too."""
+    journals = (layout.JOURNAL, layout.AUDIT)
+    return any(layout.may_be_file(os.path.join(path, name)) for name in journals) or (
+        detect(DirectoryRecord(path).raw_document) in {GENERATION, TEAM}
+    )
+
+
+def _is_store(folder: str, *, is_named: bool) -> bool:
+    """Whether a folder is a store although it has no records now."""
+    archive = layout.archive_folder(folder)
+    marks = [layout.own_folder(folder), layout.collections(folder)]
+    has_index = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
+    return any(map(os.path.isdir, marks)) or has_index or (is_named and bool(layout.archives_in(archive)))
+
+
+def _is_hidden(path: str) -> bool:
+    return os.path.basename(path).startswith(".")
+
+
+class _StoreCheck:
+    """The check of one store."""
+
+    def __init__(
+        self, store: str, records: list[str], progress: Progress | None, limits: Limits | None
+    ) -> None:
+        self._store, self._records = store, records
+        self._progress, self._limits = progress, limits
+        self._present = RecordKeys()
+        self._closed = self._heads = 0  # records with chains; those of them that name the head of a ledger
+        self._findings: list[Finding] = []  # about the store
+
+    def results(self) -> Iterator[Verified]:
+        """The verdict on each record, and at the end that on the ledgers."""
+        store = self._store
+        try:
+            with ExitStack() as stack:
+                index = _open_index(store, self._findings, stack)
+                yield from self._directories(index)
+                yield from self._ledgers_and_archives(self._newest(index, stack))
+        except RuncardError as error:
+            self._findings += unreadable(store, error).findings
+        except OSError as error:
+            self._findings += unreadable(store, failure(error, str(error.filename or store), "read")).findings
+        if self._findings:
+            yield Verified(store, Verdict(tuple(self._findings), records=0), os.path.abspath(store))
+
+    def _directories(self, index: LedgerIndex | None) -> Iterator[Verified]:
+        indexes = {} if index is None else {os.path.abspath(self._store): index}
+        for checked in verify_directories(self._records, indexes, self._progress, self._limits):
+            self._add(checked)
+            yield checked.result
+        for path in layout.open_collections(self._store):
+            yield verify_directory(path, index, self._progress, None).result
+
+    def _add(self, checked: CheckedDirectory) -> None:
+        self._present.add(checked.key)
+        self._closed += checked.has_chains
+        self._heads += checked.head is not None
+
+    def _newest(self, index: LedgerIndex | None, stack: ExitStack) -> LedgerIndex | None:
+        """The index of the ledgers as they are now, if records were closed, archived or deleted meanwhile."""
+        if index is None or index.is_current():
+            return index
+        index.close()
+        known = set(self._records)
+        for path in _folders_in(self._store):
+            if path not in known and _is_surely_record(path):
+                self._present.add(DirectoryRecord(path, self._limits).ledger_key)
+        return _open_index(self._store, self._findings, stack)
+
+    def _ledgers_and_archives(self, index: LedgerIndex | None) -> Iterator[Verified]:
+        archives = self._archives(index)
+        if archives is not None:
+            yield from archives.verified(self._progress, self._limits)
+            self._findings += archives.findings
+        if index is not None:
+            self._findings += verify_ledgers(index, self._present, archives.records if archives else ())
+        self._findings += verify_open_marks(self._store)
+        self._findings += _missing_ledger(self._store, self._closed, self._heads)
+        self._findings += archives.outside_archives() if archives else ()
+
+    def _archives(self, index: LedgerIndex | None) -> "ArchivesCheck | None":
+        """The archives of the store; None if there is no folder of archives and the ledger has none."""
+        folder = layout.archive_folder(self._store)
+        history = index.archive_history() if index else []
+        if not history and not os.path.isdir(folder):
+            return None
+        from runcard.operations.checks.verify_archives import ArchivesCheck  # noqa: PLC0415 - as above
+
+        return ArchivesCheck(folder, self._store, history, self._present)
+
+
+def _missing_ledger(store: str, closed: int, heads: int) -> Iterator[Finding]:
+    """Several closed records were in a store with a ledger; one alone may have been copied.
+
+    In a folder that is surely a store, each record that names a head has a finding of its own.
+    """
+    if layout.ledger_paths(store) or (is_store(store) and heads):
+        return
+    if closed > 1 or (closed and is_store(store)):
+        message = "there are closed records, and no ledger: it was removed, or these are copies"
+        yield ledger_finding(printable(store), "", message)

@@ -1,0 +1,84 @@
+"""One reading of a record's journal, from its beginning to its end: its digest, its chains, and its lines for the fold.
+
+Nothing is kept of a line but what a finding needs, so a journal may be longer than the memory.
+"""
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import BinaryIO, NamedTuple
+
+from runcard.digests import Digest
+from runcard.documents.chain import ChainChecker, ChainFault, Head, JournalStream, Line, is_withheld, unparsed
+
+_BLOCK = 1 << 16  # bytes that are read at once
+
+
+class WithheldLine(NamedTuple):
+    """A line without its payload."""
+
+    number: int  # in the file, from 1
+    writer: str
+    seq: int
+
+
+class JournalScan:
+    """The lines of a journal. The first time that they are iterated, everything else about the journal is found out.
+
+    `on_line` is called with each line, at that time.
+    """
+
+    def __init__(
+        self, file: BinaryIO, record_id: str, on_line: Callable[[Line], object] | None = None
+    ) -> None:
+        self._file, self._on_line = file, on_line
+        self._checker = ChainChecker(record_id)
+        self._hasher = sha256()
+        self._stream = JournalStream(self._blocks)
+        self._is_scanned = False
+        self._faults: list[ChainFault] = []
+        self.withheld: list[WithheldLine] = []
+        self.size = 0  # in bytes
+
+    def __iter__(self) -> Iterator[Line]:
+        if self._is_scanned:
+            yield from self._stream.lines
+            return
+        for entry in self._stream:
+            self._faults += self._checker.add(entry)
+            if is_withheld(entry.line):
+                self.withheld.append(WithheldLine(entry.number, entry.line["writer"], entry.line["seq"]))
+            if self._on_line is not None:
+                self._on_line(entry.line)
+            yield entry.line
+        self._is_scanned = True
+
+    def _blocks(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            if not self._is_scanned:
+                self._hasher.update(block)
+                self.size += len(block)
+            yield block
+
+    def finish(self) -> None:
+        """Read what was not read yet."""
+        if not self._is_scanned:
+            for _ in self:
+                pass
+
+    @property
+    def digest(self) -> Digest:
+        return Digest("sha256", self._hasher.hexdigest())
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        return self._checker.heads
+
+    @property
+    def faults(self) -> tuple[ChainFault, ...]:
+        return (*map(unparsed, self._stream.damaged), *self._faults)
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is unfinished."""
+        return bool(self._stream.torn)
