@@ -76,7 +76,17 @@ _HEAVY = {
     "socket",
     "yaml",
 }
-_HEAVY |= {"asyncio", "email", "importlib.metadata", "multiprocessing", "ssl", "tarfile", "uuid", "random"}
+_HEAVY |= {
+    "asyncio",
+    "pickle",
+    "email",
+    "importlib.metadata",
+    "multiprocessing",
+    "ssl",
+    "tarfile",
+    "uuid",
+    "random",
+}
 _OTHER_DOCUMENTS = {
     "runcard.documents.session.build",
     "runcard.documents.session.instance",
@@ -126,7 +136,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         (["show", "CLOSED"], 115),
         (["show", "CLOSED", "--json"], 115),
-        (["verify", "CLOSED"], 115),
+        (["verify", "CLOSED"], 120),
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),
         (["extract", "ARCHIVED", "README.md"], 115),

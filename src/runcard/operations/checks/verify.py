@@ -13,11 +13,11 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
+    is_record,
     verify_directories,
     verify_directory,
 )
 from runcard.operations.checks.verify_result import Verified, guarded
-from runcard.operations.checks.verify_store import is_record, verify_archive_folder, verify_folder
 from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.ledger import in_order
@@ -85,6 +85,8 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
     if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
         yield _archive(name, progress, limits)
     elif os.path.lexists(name):
+        from runcard.operations.checks.verify_store import verify_archive_folder, verify_folder  # noqa: PLC0415 - long to load
+
         is_archive_folder = layout.is_archive_folder(name)
         yield from (verify_archive_folder if is_archive_folder else verify_folder)(name, progress, limits)
     else:

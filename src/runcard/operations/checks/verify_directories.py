@@ -10,7 +10,6 @@ from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
-from runcard.parallel.forks import work_in_order
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex
@@ -36,10 +35,22 @@ def verify_directories(
 ) -> Iterator[CheckedDirectory]:
     """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
 
-    def check(path: str, report: Progress) -> CheckedDirectory:
+    def check(path: str, report: Progress | None) -> CheckedDirectory:
         return verify_directory(path, indexes.get(layout.store_of(path)), report, limits)
 
+    if len(paths) == 1:
+        return (check(path, progress) for path in paths)
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - it loads pickle
+
     return work_in_order(paths, check, progress)
+
+
+def is_record(path: str) -> bool:
+    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
+    return any(
+        layout.may_be_file(os.path.join(path, name), follow=True)
+        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
+    )
 
 
 def verify_directory(

@@ -16,6 +16,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
+    is_record,
     verify_directories,
     verify_directory,
 )
@@ -78,14 +79,6 @@ def verify_archive_folder(
         yield from archives.verified(progress, limits)
     if findings := [*findings, *archives.findings]:
         yield Verified(folder, Verdict(tuple(findings), records=0), store)
-
-
-def is_record(path: str) -> bool:
-    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
-    return any(
-        layout.may_be_file(os.path.join(path, name), follow=True)
-        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
-    )
 
 
 def _without_records(verdict: Verdict) -> Verdict:
