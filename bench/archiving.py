@@ -1,7 +1,8 @@
 """Archiving a record: time and size, compared with `tar czf`, which does not read back; and extracting one file.
 
 The record has many small text files, like the workspaces of agents: pieces of this project's sources. All programs use two
-cores and files in the page cache, and take turns; the best round counts.
+cores and files in the page cache, and take turns; the best round counts. `runcard archive` and `runcard restore` are whole
+commands, which verify, sync and remove; with `tar` this takes two or three.
 """
 
 import os
@@ -14,6 +15,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import runcard
 from hashing import race, timed, two_cores
 from runcard.store.archives.member_index import MemberOffsets
 from runcard.store.archives.pack import pack
@@ -22,25 +24,28 @@ from runcard.store.archives.scan import scan
 from table import Row, print_table
 
 ROOT = Path(__file__).parent.parent
+RUNCARD = str(Path(sys.executable).with_name("runcard"))
 PIECE = 4096
 
 
 def measure(*, quick: bool = False) -> list[Row]:
     with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
-        record = small_files(Path(folder), 5_000 if quick else 20_000)
-        return [*packing(record, rounds=3 if quick else 5), *one_file(record, rounds=5)]
+        record = Path(folder) / "record"
+        small_files(record, 5_000 if quick else 20_000)
+        rows = [*packing(record, rounds=3 if quick else 5), *one_file(record, rounds=5)]
+        for number in (50, 1_000):
+            rows += commands(Path(folder) / str(number), number, rounds=5 if quick else 15)
+        return rows
 
 
-def small_files(folder: Path, number: int) -> Path:
+def small_files(record: Path, number: int) -> None:
     sources = sorted(path for part in ("src", "docs", "tests") for path in (ROOT / part).rglob("*.[pm][yd]"))
     text = b"".join(path.read_bytes() for path in sources)
-    record = folder / "record"
     for file in range(number):
         path = record / f"{file // 100:04d}" / f"{file:06d}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         start = file * PIECE * 7 % (len(text) - PIECE)
         path.write_bytes(text[start : start + PIECE])
-    return record
 
 
 def packing(record: Path, *, rounds: int) -> Iterator[Row]:
@@ -85,6 +90,63 @@ def one_file(record: Path, *, rounds: int) -> Iterator[Row]:
     yield faster(
         "one file out of it", best["ours"] * 1000, "tar xzf ARCHIVE FILE", best["tar"] * 1000, 10, "ms"
     )
+
+
+def commands(folder: Path, number: int, *, rounds: int) -> Iterator[Row]:
+    """Archive a run and restore it, again and again."""
+    times: dict[str, list[float]] = {}
+    with runcard.record(folder / "template", model="m", provider="p", strict=True) as run:
+        small_files(run.path, number)
+    for turn in range(rounds + 1):  # the first one fills the page cache
+        for step, seconds in (*our_commands(folder, run.path), *tar_commands(folder, run.path)):
+            if turn:
+                times.setdefault(step, []).append(seconds)
+    best = {step: min(seconds) for step, seconds in times.items()}
+    work = f"{number:,} files of 4 KiB"
+    yield faster(f"runcard archive, {work}", best["archive"], "tar czf; sync; rm -r", best["tar and rm"], 1)
+    if number > 50:
+        ratio = best["restore"] / best["untar"]
+        yield Row(
+            f"runcard restore, {work}",
+            best["restore"],
+            "tar xzf; sync",
+            best["untar"],
+            "s",
+            "<= 2 x",
+            ok=ratio <= 2,
+        )
+
+
+def our_commands(folder: Path, record: Path) -> Iterator[tuple[str, float]]:
+    store = fresh_copy(folder)
+    yield "archive", timed(call, [RUNCARD, "archive", store / record.name])
+    (packed,) = store.glob("archive/*/*.tar.gz")
+    os.sync()
+    yield "restore", timed(call, [RUNCARD, "restore", packed])
+    shutil.rmtree(store)
+
+
+def tar_commands(folder: Path, record: Path) -> Iterator[tuple[str, float]]:
+    store = fresh_copy(folder)
+    packed = store / "x.tar.gz"
+    remove = ["rm", "-r", store / record.name]
+    yield "tar and rm", timed(call, ["tar", "czf", packed, "-C", store, record.name], ["sync"], remove)
+    os.sync()
+    yield "untar", timed(call, ["tar", "xzf", packed, "-C", store], ["sync"])
+    shutil.rmtree(store)
+
+
+def fresh_copy(folder: Path) -> Path:
+    """A copy of the store, with nothing left to write to the disk."""
+    store = folder / "copy"
+    call(["cp", "-a", folder / "template", store])
+    os.sync()
+    return store
+
+
+def call(*programs: list[str | Path]) -> None:
+    for program in programs:
+        subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
 
 
 def archive(record: Path, target: Path, *, back: bool = False) -> None:

@@ -2,7 +2,8 @@
 
 The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The simple way has
 the same prefixes and keywords, but does not search by rare bytes or evaluate names and values, so it does less work.
-Text that is dense with assignments is slower. Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
+Texts that are dense with assignments have detect-secrets as their peer, if it is installed; it only searches, line by line.
+Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
 """
 
 import json
@@ -11,9 +12,11 @@ import sys
 import sysconfig
 from base64 import b64encode
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from time import process_time
+from typing import NamedTuple
 
 from runcard.masking import mask_bytes
 from runcard.masking.rules import KEY_PREFIXES
@@ -74,6 +77,13 @@ HOSTILE = (
 NAMES = rb"password|passwd|pwd|passphrase|secret|credential|authorization|cookie|(?:api|access|private)[_-]?key|token"
 
 
+class Peer(NamedTuple):
+    """Another way to search a text for secrets."""
+
+    name: str
+    work: Callable[[bytes], object]
+
+
 def measure(*, quick: bool = False) -> list[Row]:
     random = Random(1)  # noqa: S311
     size = 250_000 if quick else 2 * MEGABYTE
@@ -83,11 +93,13 @@ def measure(*, quick: bool = False) -> list[Row]:
         "prose": prose(random, size),
         "JSON": records(random, size),
     }
-    rows = [_row(f"mask 1 MB of {name}", text, 40, quick=quick) for name, text in parts.items()]
+    in_turn = Peer("every pattern in turn (re)", plainly)
+    rows = [_row(f"mask 1 MB of {name}", text, 40, in_turn, quick=quick) for name, text in parts.items()]
     mixed = with_secrets(random, b"".join(parts.values()))
-    rows.append(_row("mask 1 MB of all that, with some secrets", mixed, 40, quick=quick))
+    rows.append(_row("mask 1 MB of all that, with some secrets", mixed, 40, in_turn, quick=quick))
     rows += [
-        _row(f"mask 1 MB of {name}", text, 20, quick=quick) for name, text in dense(random, size).items()
+        _row(f"mask 1 MB of {name}", text, 20, detect_secrets() or in_turn, quick=quick)
+        for name, text in dense(random, size).items()
     ]
     rows += [_hostile_row(name, text) for name, text in hostile(random, size).items()]
     return rows
@@ -109,16 +121,32 @@ def _hostile_row(name: str, text: bytes) -> Row:
     return Row(f"mask 1 MB of {name}", ours, "the target", 1000 / 5, "ms", ">= 5 MB/s", ours <= 1000 / 5)
 
 
-def _row(work: str, text: bytes, least: int, *, quick: bool) -> Row:
+def detect_secrets() -> Peer | None:
+    """detect-secrets with its default plugins, one line at a time, as it searches files; None if it is not installed."""
+    try:
+        scan_line = import_module("detect_secrets.core.scan").scan_line
+        default_settings = import_module("detect_secrets.settings").default_settings
+    except ImportError:
+        return None
+
+    def scan(text: bytes) -> None:
+        with default_settings():
+            for line in text.decode("latin-1").splitlines():
+                list(scan_line(line))
+
+    return Peer("detect-secrets", scan)
+
+
+def _row(work: str, text: bytes, least: int, peer: Peer, *, quick: bool) -> Row:
     sample = b"".join(text[at : at + 4096] for at in range(0, len(text), len(text) // 32))  # the peer is slow
     ours = theirs = float("inf")
     for _ in range(3 if quick else 9):  # in turns, so that a busy moment hits both
         ours = min(ours, _milliseconds(mask_bytes, text))
-        theirs = min(theirs, _milliseconds(plainly, sample))
+        theirs = min(theirs, _milliseconds(peer.work, sample))
     return Row(
         work=work,
         ours=ours,
-        peer="every pattern in turn (re)",
+        peer=peer.name,
         theirs=theirs,
         unit="ms",
         target=f">= {least} MB/s",
@@ -223,8 +251,37 @@ def dense(random: Random, size: int) -> dict[str, bytes]:
         )
         for _ in range(8000)
     ]
-    made = {"variables, like in .env files": "".join(lines), "minified code about keys": "".join(code)}
-    return {name: _filled(text.encode(), size) for name, text in made.items()}
+    logs = [
+        f"time=2026-11-15T10:15:00Z level=info user_id={random.randrange(9**6)} session_token={random.getrandbits(128):032x} "
+        f"auth=ok cache_key=users:{random.randrange(999)} max_tokens=4096 duration={random.random():.3f}s\n"
+        for _ in range(4000)
+    ]
+    objects = [
+        json.dumps(
+            {
+                "key": f"{random.getrandbits(32):08x}",
+                "apiKey": f"{random.getrandbits(120):030x}",
+                "tokens": random.randrange(99),
+                "user": {"password": random.choice(("x", "changeme", f"{random.getrandbits(48):012x}"))},
+            }
+        )
+        + "\n"
+        for _ in range(4000)
+    ]
+    manifests = [
+        f"kind: Secret\nmetadata:\n  name: app-{number}\ndata:\n  password: {random.getrandbits(96):024x}==\n"
+        f"  api-key: {random.getrandbits(128):032x}\n---\nenv:\n  - name: DB_PASSWORD\n    valueFrom:\n      "
+        f"secretKeyRef:\n        name: db-{number}\n        key: password\n---\n"
+        for number in range(2000)
+    ]
+    made = {
+        "variables, like in .env files": lines,
+        "minified code about keys": code,
+        "logs with names and values": logs,
+        "JSON with secrets": objects,
+        "YAML with secrets": manifests,
+    }
+    return {name: _filled("".join(text).encode(), size) for name, text in made.items()}
 
 
 def with_secrets(random: Random, text: bytes) -> bytes:

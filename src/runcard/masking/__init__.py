@@ -8,6 +8,7 @@ never shown. No key is ever tried out.
     rules           all rules and their order
     secret_names    names whose values are secrets: `password`, `api_key`
     secret_values   whether a value under such a name is a secret, a placeholder or a label
+    value_checks    the same for many values with the same name and sign, fast
     user_patterns, pattern_safety   the user's own patterns, and which are allowed
     known_secrets   the secrets of a configuration, masked wherever they occur
     masker          text and streams, with these searches:

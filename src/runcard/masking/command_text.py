@@ -7,12 +7,12 @@ Invariant: an option without a secret name, and a short option of a program that
 
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 
 from runcard.masking import value_spans
 from runcard.masking.lazy_patterns import bytes_pattern
 from runcard.masking.marks import MARK
-from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.matches import SecretMatch
 from runcard.masking.secret_names import name_hint, word_set
 from runcard.masking.secret_values import ValueContext, is_placeholder, secret_rule
 from runcard.masking.value_spans import ValueSpan
@@ -32,13 +32,14 @@ _ATTACHED = {b"p": rb"\b(?:sshpass|mysql|mysqldump|mysqladmin|mariadb)\b"}
 HINTS = (b"--", b"-u", b"-p", b"-a", b"pass")
 
 
-def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretMatch]:
     for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
             check = (
                 _check_named if match["name"] else _check_short if match["short"] is not None else _check_user
             )
-            yield SecretCandidate(match.start(match.lastindex or 0), partial(check, text, match))
+            if secret := check(text, match):
+                yield secret
 
 
 def _check_named(text: bytes, match: re.Match[bytes]) -> SecretMatch | None:

@@ -8,11 +8,10 @@ Invariant: a match starts within the given value.
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
 from runcard.masking import value_spans
 from runcard.masking.lazy_patterns import bytes_pattern
-from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.matches import SecretMatch
 from runcard.masking.secret_names import word_set
 from runcard.masking.secret_values import is_placeholder, looks_random
 from runcard.masking.value_spans import ValueSpan
@@ -73,6 +72,11 @@ def _of_other_scheme(text: bytes, at: int, span: ValueSpan) -> SecretMatch | Non
     return SecretMatch(at, word.end, "authorization", word.more) if is_secret else None
 
 
+def may_have_cookies(text: bytes, start: int) -> bool:
+    """Whether a value that starts here may look like a cookie header, wherever it ends."""
+    return bytes_pattern(_PAIR).match(text, start) is not None
+
+
 def has_cookies(text: bytes, start: int, span: ValueSpan) -> bool:
     """Whether a value looks like a cookie header: a name, `=`, a value."""
     return bytes_pattern(_PAIR).match(text, start, span.end) is not None
@@ -90,10 +94,11 @@ def cookie(text: bytes, start: int, span: ValueSpan, *, is_set: bool) -> SecretM
     return None if is_known else SecretMatch(start, span.end, "cookie", span.more)
 
 
-def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretMatch]:
     """Bearer tokens outside a header: only random ones."""
     for match in bytes_pattern(BEARER).finditer(lowered, begin):
-        yield SecretCandidate(match.start(1), partial(_check_bearer, text, match.start(1)))
+        if secret := _check_bearer(text, match.start(1)):
+            yield secret
 
 
 def _check_bearer(text: bytes, start: int) -> SecretMatch | None:

@@ -7,9 +7,9 @@ Invariant: the result does not depend on how the bytes are cut into pieces.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import cache
-from itertools import groupby
+from itertools import islice, takewhile
 from operator import itemgetter
 
 from runcard.masking import (
@@ -21,17 +21,15 @@ from runcard.masking import (
     url_passwords,
     user_patterns,
 )
+from runcard.masking.lazy_patterns import has_any
 from runcard.masking.marks import Masked, mark
-from runcard.masking.matches import AHEAD, BEHIND, REACH, SecretCandidate, SecretMatch
+from runcard.masking.matches import AHEAD, BEHIND, REACH, FoundSecret, SecretMatch
 from runcard.masking.rules import RULES
 
 _BLOCK = 128 * 1024  # bytes that are searched at once: they fit into the processor's cache
 _LONG_LINE = 4 * AHEAD  # an unfinished line is searched when it has grown by this much
 _SHORT = 1024  # for a shorter text, a first check is cheaper than masking
-_DENSE = 64  # candidates that are so close are compared with the last ones
-_CACHED = 256  # of these, in about a megabyte
-_NEAR = 64  # bytes that tell most of them apart
-_start = itemgetter(0)  # of a candidate
+_place = itemgetter(0)  # of a secret that was found
 _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
 
@@ -48,9 +46,7 @@ class Masker:
         self._inside: re.Pattern[bytes] | None = (
             None  # matches the rest of a secret that continues in the next piece
         )
-        self._checked_at = -_DENSE  # the last candidate that was checked
-        # By the bytes at a start: all bytes that its check depends on, the start, and the match.
-        self._recent: dict[bytes, tuple[tuple[int, bytes], int, SecretMatch | None]] = {}
+        self._assignments = assignments.AssignmentSearch()
 
     def feed(self, data: bytes) -> bytes:
         """Add `data`; return what is masked so far."""
@@ -60,8 +56,7 @@ class Masker:
     def flush(self) -> bytes:
         """Return the rest; what is fed afterwards is a new text."""
         rest = self._advance(b"", final=True)
-        self._text, self._searched, self._done, self._inside, self._checked_at = b"", 0, 0, None, -_DENSE
-        self._recent.clear()
+        self._text, self._searched, self._done, self._inside = b"", 0, 0, None
         return rest
 
     def _advance(self, data: bytes, *, final: bool = False) -> bytes:
@@ -74,22 +69,21 @@ class Masker:
         ready = min(ready, len(self._text) if blocks.incomplete is None else blocks.incomplete)
         if ready <= self._searched:
             return b""
-        pieces = list(self._masked(self._candidates(ready, blocks.candidates), ready, final=final))
+        pieces = self._masked(self._found(ready, blocks.secrets), ready, final=final)
         keep = max(0, ready - BEHIND)
         self._text, self._searched, self._done = self._text[keep:], ready - keep, self._done - keep
-        self._checked_at -= keep
         return b"".join(pieces)
 
     def _skip(self, *, final: bool) -> None:
         """Skip the rest of the secret in which the last piece ended."""
         if self._inside:
             self._done = _end(self._inside, self._text, self._done)
-            if final or not self._may_go_on():
+            if final or not self._may_go_on(self._done):
                 self._inside = None
 
-    def _may_go_on(self) -> bool:
+    def _may_go_on(self, done: int) -> bool:
         """Whether the next piece may start with more of the secret that ends here, or with half an escape."""
-        return len(self._text) - self._done <= 1 and self._text[self._done :] in {b"", b"\\"}
+        return len(self._text) - done <= 1 and self._text[done:] in {b"", b"\\"}
 
     def _ready(self, *, final: bool) -> int:
         """How far the text can be searched: to the end of a line, or so far that enough text follows."""
@@ -99,53 +93,49 @@ class Masker:
         long = len(self._text) - AHEAD
         return long if long - max(line, self._searched) >= _LONG_LINE else line
 
-    def _candidates(self, ready: int, blocks: list[SecretCandidate]) -> list[SecretCandidate]:
-        """The candidates that start before `ready` and were not searched yet, in order."""
+    def _found(self, ready: int, blocks: list[SecretMatch]) -> list[FoundSecret]:
+        """The secrets that were found before `ready` and were not searched yet, in order."""
         open_from = max(self._searched, self._done)
-        candidates = [*blocks, *_find(self._text, max(0, open_from - REACH))]
-        candidates += user_patterns.find_user_secrets(self._own, self._text, open_from)
+        text, lowered, begin = self._text, self._text.lower(), max(0, open_from - REACH)
+        found = _at_start(
+            blocks, prefix_search.find_prefixed(text, begin), url_passwords.find_in_urls(text, begin)
+        )
+        found += self._assignments.find(text, lowered, begin)
+        found += _at_start(
+            http_headers.find_bearer(text, lowered, begin),
+            command_text.find_options(text, lowered, begin),
+            user_patterns.find_user_secrets(self._own, text, open_from),
+        )
         searched = self._searched
-        return sorted([candidate for candidate in candidates if searched <= candidate[0] < ready], key=_start)
+        return sorted([secret for secret in found if searched <= secret[0] < ready], key=_place)
 
-    def _masked(self, candidates: list[SecretCandidate], ready: int, *, final: bool) -> Iterator[bytes]:
-        for start, group in groupby(candidates, _start):
-            match = self._match_cached(start, group) if start >= self._done else None
-            if match is None or match.rule not in self._only:
+    def _masked(self, found: list[FoundSecret], ready: int, *, final: bool) -> list[bytes]:
+        text, done = self._text, self._done
+        pieces: list[bytes] = []
+        for index, (place, match) in enumerate(found):
+            if place < done or (index and found[index - 1][0] == place):
+                continue  # in a secret, or at the same place as the one before
+            is_alone = index + 1 == len(found) or found[index + 1][0] != place
+            start, end, rule, more = match if is_alone else self._best(found, index)
+            if rule not in self._only:
                 continue
-            yield self._text[self._done : match.start]
-            yield _mark(match.rule)
-            self.counts[match.rule] = self.counts.get(match.rule, 0) + 1
-            self._done = _end(match.more, self._text, match.end)
-            if match.more and self._done + 1 >= len(self._text) and not final and self._may_go_on():
-                self._inside = match.more
-        if self._done < ready:
-            yield self._text[self._done : ready]
-            self._done = ready
+            pieces += (text[done:start], _mark(rule))
+            self.counts[rule] = self.counts.get(rule, 0) + 1
+            done = _end(more, text, end)
+            if more and done + 1 >= len(text) and not final and self._may_go_on(done):
+                self._inside = more
+        if done < ready:
+            pieces.append(text[done:ready])
+            done = ready
+        self._done = done
+        return pieces
 
-    def _match_cached(self, start: int, candidates: Iterable[SecretCandidate]) -> SecretMatch | None:
-        """The match of candidates; where the same bytes repeat, they are checked once."""
-        is_dense, self._checked_at = start - self._checked_at < _DENSE, start
-        if not is_dense:
-            return self._match(candidates)
-        begin = start - BEHIND if start > BEHIND else 0
-        around = (start - begin, self._text[begin : start + AHEAD])
-        near = self._text[start : start + _NEAR]
-        known = self._recent.get(near)
-        if known is not None and known[0] == around:
-            _, first, match = known
-            moved = start - first
-            return match and SecretMatch(match[0] + moved, match[1] + moved, match[2], match[3])
-        match = self._match(candidates)
-        if len(self._recent) >= _CACHED:
-            self._recent.clear()
-        self._recent[near] = around, start, match
-        return match
-
-    def _match(self, candidates: Iterable[SecretCandidate]) -> SecretMatch | None:
-        """The match of candidates at the same position: with the upper rule, and the longest reach."""
-        matches = [match for _, check in candidates if (match := check())]
-        if len(matches) < 2:
-            return matches[0] if matches else None
+    def _best(self, found: list[FoundSecret], first: int) -> SecretMatch:
+        """Of the matches at the place of the first: with the upper rule, and the longest reach."""
+        place = found[first][0]
+        matches = [
+            match for _, match in takewhile(lambda secret: secret[0] == place, islice(found, first, None))
+        ]
         # The end of a password in a URL is certain.
         in_url = next((match for match in matches if match.rule == "url-password"), None)
         longest = in_url or max(matches, key=self._reach)
@@ -188,25 +178,13 @@ def may_need_masking(text: str) -> bool:
         (http_headers.HINTS, http_headers.patterns, lowered),
         (command_text.HINTS, command_text.patterns, lowered),
     ):
-        if _has_any(searched, hints) and any(pattern.search(searched) for pattern in patterns()):
+        if has_any(searched, hints) and any(pattern.search(searched) for pattern in patterns()):
             return True
     return False
 
 
-def _has_any(text: bytes, hints: Iterable[bytes]) -> bool:
-    for hint in hints:  # noqa: SIM110 - called for every text, and `any` takes three times as long
-        if hint in text:
-            return True
-    return False
-
-
-def _find(text: bytes, begin: int) -> Iterator[SecretCandidate]:
-    lowered = text.lower()
-    yield from prefix_search.find_prefixed(text, begin)
-    yield from url_passwords.find_in_urls(text, begin)
-    yield from assignments.find_assigned(text, lowered, begin)
-    yield from http_headers.find_bearer(text, lowered, begin)
-    yield from command_text.find_options(text, lowered, begin)
+def _at_start(*searches: Iterable[SecretMatch]) -> list[FoundSecret]:
+    return [(match[0], match) for search in searches for match in search]
 
 
 def _rank(match: SecretMatch) -> int:

@@ -1,17 +1,13 @@
-"""Secrets in a text: candidates, and matches.
+"""Secrets in a text.
 
-A candidate is cheap. It is checked only when the text before it is finished: most candidates are in text that is masked
-already.
-
-Invariant: the check of a candidate depends on the bytes from `BEHIND` before its start to `AHEAD` after it, or to the end of
+Invariant: whether there is a secret depends on the bytes from `BEHIND` before its start to `AHEAD` after it, or to the end of
 the line; only the end of a secret may be further away. So a text can be read in pieces.
 """
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
-REACH = 192  # the start of a candidate is at most so many bytes before what was searched
+REACH = 192  # the start of a secret is at most so many bytes before what was searched
 BEHIND = 512
 AHEAD = 4096
 
@@ -25,15 +21,12 @@ class SecretMatch(NamedTuple):
     more: re.Pattern[bytes] | None = None
 
 
-class SecretCandidate(NamedTuple):
-    """A position where a secret may start, and the check whether there is one."""
-
-    start: int
-    check: Callable[[], SecretMatch | None]
+# A secret and its place: its start, or the start of the value that it is a part of. The first place in a text counts first.
+FoundSecret = tuple[int, SecretMatch]
 
 
 class BlockMatches(NamedTuple):
     """Secrets over many lines, and where one starts that needs more text to be checked."""
 
-    candidates: list[SecretCandidate]
+    secrets: list[SecretMatch]
     incomplete: int | None

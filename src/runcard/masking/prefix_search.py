@@ -9,12 +9,12 @@ Invariant: a pattern consumes no more than the rest of its prefix, so no secret 
 
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
-from runcard.masking.lazy_patterns import bytes_pattern
+from runcard.masking.lazy_patterns import LiteralFilter, bytes_pattern, has_any
 from runcard.masking.marks import MARK
-from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.matches import SecretMatch
 from runcard.masking.rules import KEY_PREFIXES, KeyPrefix
 
 # Bytes by how rare they are in logs, code, prose and JSON. Each one used costs a pass over the text.
@@ -47,8 +47,10 @@ class _Row(NamedTuple):
 _Search = tuple[re.Pattern[bytes], list[_Row]]  # one row per group of the pattern
 
 
-def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_prefixed(text: bytes, begin: int) -> Iterator[SecretMatch]:
     for byte in by_byte():
+        if not _filter(byte).may_match(text):
+            continue
         pattern, rows = _search(byte)
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
@@ -60,7 +62,7 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
                 start and text[start - 1] == _BRACKET and _is_after_mark(text, start)
             ):
                 start += prefix.keep
-                yield SecretCandidate(start, partial(SecretMatch, start, match.end(group), prefix.rule, more))
+                yield SecretMatch(start, match.end(group), prefix.rule, more)
 
 
 def patterns() -> list[re.Pattern[bytes]]:
@@ -70,13 +72,17 @@ def patterns() -> list[re.Pattern[bytes]]:
 
 def may_need_masking(text: bytes) -> bool:
     """Whether `find_prefixed` might match; only the patterns that may match are compiled."""
-    for byte, prefixes in by_byte().items():
-        for prefix in prefixes:
-            if prefix.literal.encode("ascii") in text:
-                if _search(byte)[0].search(text):
-                    return True
-                break
-    return False
+    return any(has_any(text, _literals(byte)) and _search(byte)[0].search(text) for byte in by_byte())
+
+
+@cache
+def _filter(byte: str) -> LiteralFilter:
+    return LiteralFilter(_literals(byte))
+
+
+@cache
+def _literals(byte: str) -> list[bytes]:
+    return [prefix.literal.encode("ascii") for prefix in by_byte()[byte]]
 
 
 @cache

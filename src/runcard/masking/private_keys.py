@@ -9,10 +9,9 @@ Invariant: a decision depends only on the `WINDOW` bytes after the beginning.
 """
 
 import re
-from functools import partial
 
 from runcard.masking.lazy_patterns import bytes_pattern
-from runcard.masking.matches import BlockMatches, SecretCandidate, SecretMatch
+from runcard.masking.matches import BlockMatches, SecretMatch
 
 WINDOW = 32 * 1024  # bytes; the longest keys in use take half of it
 RULE = "private-key"
@@ -66,12 +65,12 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> BlockMatches:
     """Private keys of all formats."""
     searches = [find(text, begin, final=final) for find in (_find_pem, _find_putty, _find_in_base64)]
     incomplete = [search.incomplete for search in searches if search.incomplete is not None]
-    candidates = [candidate for search in searches for candidate in search.candidates]
-    return BlockMatches(candidates, min(incomplete, default=None))
+    secrets = [secret for search in searches for secret in search.secrets]
+    return BlockMatches(secrets, min(incomplete, default=None))
 
 
 def _find_pem(text: bytes, begin: int, *, final: bool) -> BlockMatches:
-    candidates: list[SecretCandidate] = []
+    secrets: list[SecretMatch] = []
     done = begin
     for header in (
         bytes_pattern(PEM_BEGIN).finditer(text, begin) if text.find(b"-----BEGIN ", begin) >= 0 else ()
@@ -80,11 +79,11 @@ def _find_pem(text: bytes, begin: int, *, final: bool) -> BlockMatches:
         if start < done:
             continue
         if not final and _needs_more(text, after):
-            return BlockMatches(candidates, start)
+            return BlockMatches(secrets, start)
         if end := _pem_end(text, after):
-            candidates.append(SecretCandidate(start, partial(SecretMatch, start, end, RULE)))
+            secrets.append(SecretMatch(start, end, RULE))
             done = end
-    return BlockMatches(candidates, None)
+    return BlockMatches(secrets, None)
 
 
 def _needs_more(text: bytes, after: int) -> bool:
@@ -119,9 +118,9 @@ def _breaks_json(text: bytes, after: int, dashes: int, end: int) -> bool:
 
 def _find_putty(text: bytes, begin: int, *, final: bool) -> BlockMatches:
     """PuTTY's files: from each end back to the nearest beginning, so that beginnings without end are cheap."""
-    candidates: list[SecretCandidate] = []
+    secrets: list[SecretMatch] = []
     if text.find(_PUTTY_BEGIN, begin) < 0:
-        return BlockMatches(candidates, None)
+        return BlockMatches(secrets, None)
     done = begin
     for last in bytes_pattern(_PUTTY_END).finditer(text, begin):
         start = text.rfind(_PUTTY_BEGIN, max(done, last.end() - WINDOW), last.start())
@@ -129,7 +128,7 @@ def _find_putty(text: bytes, begin: int, *, final: bool) -> BlockMatches:
             break  # more digits may follow
         done = last.end()
         if start >= 0 and _is_putty(text, start, last.start()):
-            candidates.append(SecretCandidate(start, partial(SecretMatch, start, done, RULE)))
+            secrets.append(SecretMatch(start, done, RULE))
     incomplete = text.rfind(_PUTTY_BEGIN, done)
     if (
         final
@@ -137,8 +136,8 @@ def _find_putty(text: bytes, begin: int, *, final: bool) -> BlockMatches:
         or len(text) >= incomplete + WINDOW
         or not bytes_pattern(PUTTY).match(text, incomplete)
     ):
-        return BlockMatches(candidates, None)
-    return BlockMatches(candidates, incomplete)
+        return BlockMatches(secrets, None)
+    return BlockMatches(secrets, incomplete)
 
 
 def _is_putty(text: bytes, start: int, end: int) -> bool:
@@ -148,9 +147,9 @@ def _is_putty(text: bytes, start: int, end: int) -> bool:
 
 
 def _find_in_base64(text: bytes, begin: int, *, final: bool) -> BlockMatches:
-    candidates: list[SecretCandidate] = []
+    secrets: list[SecretMatch] = []
     if text.find(_BASE64_BEGIN, begin) < 0:
-        return BlockMatches(candidates, None)
+        return BlockMatches(secrets, None)
     done = begin
     for match in bytes_pattern(BASE64).finditer(text, begin):
         start = match.start()
@@ -158,11 +157,9 @@ def _find_in_base64(text: bytes, begin: int, *, final: bool) -> BlockMatches:
             continue
         done = _base64_end(text, start)
         if not final and done == len(text) and done < start + WINDOW:
-            return BlockMatches(candidates, start)
-        candidates.append(
-            SecretCandidate(start, partial(SecretMatch, start, done, RULE, bytes_pattern(_RUN)))
-        )
-    return BlockMatches(candidates, None)
+            return BlockMatches(secrets, start)
+        secrets.append(SecretMatch(start, done, RULE, bytes_pattern(_RUN)))
+    return BlockMatches(secrets, None)
 
 
 def _base64_end(text: bytes, start: int) -> int:

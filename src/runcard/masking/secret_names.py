@@ -6,12 +6,12 @@ checks the value.
 Invariant: a name for a number of tokens, a kind of token or the location of a secret is not a secret name.
 """
 
-import re
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from runcard.masking.lazy_patterns import text_pattern
 from runcard.masking.marks import MARK
 
 
@@ -20,6 +20,14 @@ class Strength(IntEnum):
 
     SOFT = 1  # perhaps: only random values
     HARD = 2  # almost: any value that is not a placeholder
+
+
+class WordBefore(IntEnum):
+    """Which word before a name makes it a stronger hint: `api` before `key`."""
+
+    NO_EFFECT = 0
+    SECRET_WORD = 1  # a word that `strengthens_name`
+    ANY_WORD = 2
 
 
 class NameHint(NamedTuple):
@@ -68,6 +76,12 @@ _HARD_WORDS = frozenset({"pw", "dsn", "passe"})
 _SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
 # A hint anywhere in a name.
 _ANYWHERE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
+
+# One of these is in every pair of words that names a secret.
+_IN_PAIRS = _KEY_OF | _TOKEN_OF | _PASS_OF | word_set("key keys token tokens pass connection string")
+
+_WITHIN = "|".join((*_ANYWHERE, "key", "token", "pass", "string"))
+_SPLIT = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 
 # Words at the end of a name that do not matter.
 _TRAILING = word_set(
@@ -119,13 +133,40 @@ def name_hint(name: str) -> NameHint | None:
     """The hint in a name; None for a name that is not a secret name. A mark never is."""
     if MARK in name:
         return None
-    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
-    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
-        words.pop()
+    words = _words_of(name)
     if not words or words[-1] in _HARMLESS or words[0] in _HARMLESS_FIRST:
         return None
     strength = _strength(words)
     return NameHint(strength, _rule(words)) if strength else None
+
+
+@lru_cache(maxsize=4096)
+def word_before(name: str) -> WordBefore:
+    """Which word before a name matters. It becomes the first word of the name, if that is a stronger hint."""
+    hint, words = name_hint(name), _words_of(name)
+    if not words or words[-1] in _HARMLESS or (hint and hint.strength is Strength.HARD):
+        return WordBefore.NO_EFFECT
+    is_no_longer_first = words[0] in _HARMLESS_FIRST and _strength(words) is not None
+    return WordBefore.ANY_WORD if is_no_longer_first or words == ["pat"] else WordBefore.SECRET_WORD
+
+
+def strengthens_name(word: str) -> bool:
+    """Whether a word before a name might make it a stronger hint."""
+    if text_pattern(_WITHIN).search(word.lower()):
+        return True
+    return not word[-1:].isdigit() and not _IN_PAIRS.isdisjoint(_split(word))
+
+
+def _words_of(name: str) -> list[str]:
+    """The words of a name, without those at its end that do not matter."""
+    words = _split(name)
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
+        words.pop()
+    return words
+
+
+def _split(name: str) -> list[str]:
+    return [word.lower() for word in text_pattern(_SPLIT).findall(name)]
 
 
 def names_token(name: str) -> bool:

@@ -12,7 +12,7 @@ from functools import cache
 
 from runcard.masking import prefix_search, private_keys
 from runcard.masking.lazy_patterns import bytes_pattern
-from runcard.masking.matches import AHEAD, BEHIND, REACH, SecretCandidate
+from runcard.masking.matches import AHEAD, BEHIND, REACH, SecretMatch
 
 # Examples: AWS's end with EXAMPLE; `ghp_xxxxxxxxxxxx…`, `sk-ant-your-key-here`.
 _EXAMPLE = rb"(?i:example|x{12}|your[-_])"
@@ -54,17 +54,14 @@ class SecretScanner:
         if self._is_suspect(self._text):
             begin = max(0, self._searched - REACH)
             blocks = private_keys.find_blocks(self._text, self._searched, final=final)
-            for candidate in (*blocks.candidates, *prefix_search.find_prefixed(self._text, begin)):
-                if self._searched <= candidate.start < decided and (rule := self._rule(candidate)):
+            for match in (*blocks.secrets, *prefix_search.find_prefixed(self._text, begin)):
+                if self._searched <= match.start < decided and (rule := self._rule(match)):
                     return rule
             decided = decided if blocks.incomplete is None else min(decided, blocks.incomplete)
         self._forget(decided)
         return None
 
-    def _rule(self, candidate: SecretCandidate) -> str | None:
-        match = candidate.check()
-        if match is None:
-            return None
+    def _rule(self, match: SecretMatch) -> str | None:
         more = match.more.match(self._text, match.end, match.start + AHEAD) if match.more else None
         secret = self._text[match.start : more.end() if more else match.end]
         return None if bytes_pattern(_EXAMPLE).search(secret) else match.rule

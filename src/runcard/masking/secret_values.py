@@ -11,9 +11,9 @@ import re
 from enum import IntEnum
 from functools import cache
 
-from runcard.masking.lazy_patterns import text_pattern
+from runcard.masking.lazy_patterns import bytes_pattern, text_pattern
 from runcard.masking.marks import MARK
-from runcard.masking.secret_names import Strength, name_hint, word_set
+from runcard.masking.secret_names import NameHint, Strength, name_hint, word_set
 
 _PLACEHOLDERS = word_set(
     "any auto basic bearer bool boolean changeit changeme disabled empty enabled env environment "
@@ -55,6 +55,11 @@ _STRUCTURED = (
     r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*:[^/@\s]*@|[^@]*$)"  # a URL with a password, or without a user
     r"|[A-Za-z][\w .-]*=[^;]*;.*=|-----BEGIN "
 )
+# With a digit before the first slash, and no `+` at the start: neither a placeholder, a path or an expression, nor anything
+# else that is ordinary.
+_BASE64 = rb"(?!\+)[A-Za-z+=]*+[0-9][A-Za-z0-9+/=]*+"
+# Letters between digits: not words, not a number, unless they are its exponent, and not a name.
+_MIXED = rb"[0-9](?![eE][0-9])[A-Za-z]+[0-9]"
 # Texts that name a secret for people, in translations: `"password": "Contraseña"`.
 _LABEL_WORDS = word_set(
     "passwort kennwort geheimnis schlüssel contraseña contrasena clave secreto llave passe clé jeton senha chave parola "
@@ -86,12 +91,34 @@ def secret_rule(name: str, value: str, context: ValueContext) -> str | None:
     hint = name_hint(name)
     if hint is None or value == name:
         return None
-    is_enough = context is _SURE or (context is _STRICT and hint.strength is _HARD)  # or it must look random
-    if not is_enough and len(value) < _MIN_LENGTH[hint.strength]:
+    certain = is_enough(hint, context)
+    if not certain and len(value) < least_length(hint):
         return None
     if not _has_letters_and_digits(value) and _is_ordinary(name, value, context):
         return None
-    return hint.rule if is_enough or looks_random(value) else None
+    return hint.rule if certain or looks_random(value) else None
+
+
+def is_enough(hint: NameHint, context: ValueContext) -> bool:
+    """Whether any value is a secret that is not ordinary; or it must look random."""
+    return context is _SURE or (context is _STRICT and hint.strength is _HARD)
+
+
+def least_length(hint: NameHint) -> int:
+    """Of a value that must look random."""
+    return _MIN_LENGTH[hint.strength]
+
+
+def is_random_base64(value: bytes, certain: bool) -> bool:  # noqa: FBT001 - called for every secret, and a keyword takes longer
+    """Whether it is certain that a value is not ordinary and, unless the name is `certain`, that it looks random.
+
+    True for most keys: letters and digits, perhaps in base64. A short cut: False means nothing.
+    """
+    if value.isalnum():
+        has_digit = not value.isalpha()
+    else:
+        has_digit = bytes_pattern(_BASE64).fullmatch(value) is not None
+    return has_digit and (certain or bytes_pattern(_MIXED).search(value) is not None)
 
 
 def _has_letters_and_digits(value: str) -> bool:

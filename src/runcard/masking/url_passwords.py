@@ -7,23 +7,19 @@ Invariant: there is no white space, quote or slash between the scheme and the `@
 
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 
-from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.matches import SecretMatch
 from runcard.masking.secret_values import is_placeholder
 
 HINTS = (b"@",)  # in every text that `patterns` match
 
 
-def find_in_urls(text: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_in_urls(text: bytes, begin: int) -> Iterator[SecretMatch]:
     for pattern in patterns():
         for match in pattern.finditer(text, begin):
-            yield SecretCandidate(match.start(1), partial(_check, match))
-
-
-def _check(match: re.Match[bytes]) -> SecretMatch | None:
-    is_known = is_placeholder(match[1].decode("latin-1"))
-    return None if is_known else SecretMatch(match.start(1), match.end(1), "url-password")
+            if not is_placeholder(match[1].decode("latin-1")):
+                yield SecretMatch(match.start(1), match.end(1), "url-password")
 
 
 @cache

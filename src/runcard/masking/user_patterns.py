@@ -7,11 +7,11 @@ Invariants: a user's pattern never masks a mark, and never matches beyond a line
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from runcard.masking.marks import MARK
-from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.matches import SecretMatch
 from runcard.masking.rules import RULES
 
 _MAX_MARK = 128  # bytes
@@ -41,13 +41,13 @@ def rule_names() -> tuple[str, ...]:
     return (*RULES, *(pattern.name for pattern in _patterns))
 
 
-def find_user_secrets(patterns: Iterable[UserPattern], text: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_user_secrets(patterns: Iterable[UserPattern], text: bytes, begin: int) -> Iterator[SecretMatch]:
     for name, pattern in patterns:
         compiled, at = _compiled(pattern), begin
         while match := compiled.search(text, at):
             at = match.start() + 1
             if not _touches_mark(text, match.start(), match.end()):
-                yield SecretCandidate(match.start(), partial(SecretMatch, match.start(), match.end(), name))
+                yield SecretMatch(match.start(), match.end(), name)
 
 
 def may_need_masking(text: bytes) -> bool:

@@ -30,7 +30,7 @@ HEADER = rb"\r\n"  # a header's value goes to the end of its line
 
 
 def bare(text: bytes, start: int, ends: bytes) -> ValueSpan:
-    pattern = _bare(ends)
+    pattern = bare_pattern(ends)
     match = pattern.match(text, start, start + CHECKED)
     return ValueSpan(match.end() if match else start, pattern)
 
@@ -78,7 +78,8 @@ def _ends_json(text: bytes, after: int) -> bool:
 
 
 @cache
-def _bare(ends: bytes) -> re.Pattern[bytes]:
+def bare_pattern(ends: bytes) -> re.Pattern[bytes]:
+    """What matches a bare value, all of it."""
     if ends == HEADER:
         return _run(rb"[^\r\n\"'`\\\x1b]", rb"[^nr\"'`\r\n]")
     return _run(rb"[^\s\"'`\\\x1b" + ends + rb"]", rb"[^nrt\"'`\s]")

@@ -2,7 +2,8 @@
 
 Small files are shared in `chunks` with helper processes (`helper_pool`), which run the functions of `worker`: for a small
 file the interpreter itself takes most of the time, and threads would wait for its lock. Large files are shared between
-`threads`, since the lock is free while a block is read, hashed or written. `progress` counts what is done.
+`threads`, since the lock is free while a block is read, hashed or written; `calls` are made in threads too, and have
+results. `progress` counts what is done.
 """
 
 import os

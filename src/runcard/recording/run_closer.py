@@ -9,12 +9,12 @@ closing it again gives the same result. Who may close a run is decided in `closi
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
@@ -159,10 +159,10 @@ class RunCloser:
 
     def _sync_files(self) -> None:
         """Make all files durable besides metadata.json, which is replaced next."""
-        kinds = {**self._kinds, layout.CHECKSUMS: FileKind.FILE}
-        kinds.pop(layout.METADATA, None)
+        replaced = {layout.METADATA, layout.CHECKSUMS}
+        others = ((path, kind) for path, kind in self._walked() if path not in replaced)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
-            sync_tree(self.run, kinds.items())
+            sync_tree(self.run, itertools.chain([(layout.CHECKSUMS, FileKind.FILE)], others))
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
@@ -399,7 +399,7 @@ class RunCloser:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
         outputs = (path for path, kind in self._walked() if kind is FileKind.FILE and path not in own)
         files = sizes(self.run, outputs)
-        first, more = list(islice(files, MAX_ROWS)), sum(1 for _ in files)
+        first, more = list(itertools.islice(files, MAX_ROWS)), sum(1 for _ in files)
         page = readme(self._folded, first, more).encode()
         if is_too_large(page):
             page = readme(fold.cut_to_size(self._folded), first, more).encode()

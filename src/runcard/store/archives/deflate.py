@@ -31,7 +31,7 @@ def compress(data: bytes) -> bytes:
     return worker.compress(data) + worker.flush()
 
 
-def expand(stream: bytes, size: int) -> bytes | None:
+def expand(stream: bytes | memoryview, size: int) -> bytes | None:
     """Decompress a raw deflate stream; None unless it holds exactly `size` bytes. Never more than that is decompressed."""
     worker: Any = zlib.decompressobj(_RAW) if _fast is None else _fast.IgzipDecompressor(_fast.DECOMP_DEFLATE)
     try:
@@ -41,7 +41,7 @@ def expand(stream: bytes, size: int) -> bytes | None:
     return data if len(data) == size and worker.eof and not worker.unused_data else None
 
 
-def salvage(stream: bytes, size: int) -> bytes:
+def salvage(stream: bytes | memoryview, size: int) -> bytes:
     """As much as can be had of a damaged stream, and no more than `size` bytes."""
     worker, parts = zlib.decompressobj(_RAW), []
     for start in range(0, len(stream), _CRUMB):

@@ -14,18 +14,18 @@ import os
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from runcard.files import write_all
 from runcard.parallel import cores
+from runcard.parallel.calls import CallThreads
 from runcard.store.archives import deflate
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from runcard.encoding import JsonObject
+    from runcard.parallel.calls import ThreadCall
 
 SIZE = 1 << 20  # bytes of the stream in one member, and at most a small file more
 LARGEST = 1 << 22
@@ -42,6 +42,9 @@ _MOST_REREAD = 1 << 28  # bytes, after members whose stated length is wrong
 _MOST_EMPTY = 1000  # gzip members without contents in a file of another program
 
 
+OnRead = Callable[[int, bytes], object]  # takes the offset of data that were read from the file, and the data
+
+
 class Block(NamedTuple):
     """A piece of the tar stream."""
 
@@ -54,64 +57,112 @@ class Block(NamedTuple):
 
 
 class StreamHasher:
-    """Hashes data in a thread of its own, and never falls far behind."""
+    """Hashes data in a thread, which several can share, and never falls far behind."""
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._under_way: deque[Future[None]] = deque()
-        self._hashers: JsonObject = {}
+    def __init__(self, thread: CallThreads) -> None:
+        self._thread, self._most = thread, _AHEAD * cores()
+        self._under_way: deque[ThreadCall[None]] = deque()
+        self._hasher = hashlib.sha256()
+        self._parts: list[bytes] = []  # small ones, which are hashed together
+        self._size = 0  # of these
 
-    def add(self, name: str, data: bytes) -> None:
-        """Add data to the digest of this name."""
-        hasher = self._hashers.setdefault(name, hashlib.sha256())
-        self._under_way.append(self._pool.submit(hasher.update, data))
-        if len(self._under_way) > _AHEAD * cores():
+    def add(self, data: bytes) -> None:
+        """Add data to the digest."""
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= _STEP:
+            self._submit()
+
+    def digest(self) -> str:
+        """The digest of all data."""
+        while self._under_way:
+            self._under_way.popleft().result()
+        parts, self._parts, self._size = self._parts, [], 0
+        self._update(parts)
+        return self._hasher.hexdigest()
+
+    def _submit(self) -> None:
+        parts, self._parts, self._size = self._parts, [], 0
+        self._under_way.append(self._thread.submit(partial(self._update, parts)))
+        if len(self._under_way) > self._most:
             self._under_way.popleft().result()
 
-    def digest(self, name: str) -> str:
-        """The digest of all data of this name; no more can be added."""
-        self._pool.shutdown()
-        return str(self._hashers.setdefault(name, hashlib.sha256()).hexdigest())
+    def _update(self, parts: list[bytes]) -> None:
+        for part in parts:
+            self._hasher.update(part)
 
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+
+class FileHasher(StreamHasher):
+    """Hashes a file while somebody else reads it: in order, and what was left out is read here."""
+
+    def __init__(self, descriptor: int, thread: CallThreads) -> None:
+        super().__init__(thread)
+        self._descriptor = descriptor
+        self.bytes = 0  # that were hashed
+
+    def add_at(self, offset: int, data: bytes) -> None:
+        """Add data that were read at an offset."""
+        end = offset + len(data)
+        if offset > self.bytes:
+            self._catch_up(offset)
+        if end > self.bytes:
+            self.add(data if offset == self.bytes else data[self.bytes - offset :])
+            self.bytes = end
+
+    def finish(self) -> str:
+        """The digest of the whole file."""
+        self._catch_up(None)
+        return self.digest()
+
+    def _catch_up(self, end: int | None) -> None:
+        """Read on to an offset, or to the end of the file."""
+        while end is None or self.bytes < end:
+            data = os.pread(
+                self._descriptor, SIZE if end is None else min(SIZE, end - self.bytes), self.bytes
+            )
+            if not data:
+                return
+            self.add(data)
+            self.bytes += len(data)
 
 
 class MemberWriter:
     """Writes the tar stream, piece by piece, into an open file."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._pool, self._hasher = ThreadPoolExecutor(cores()), StreamHasher()
-        self._under_way: deque[tuple[int, int, int, Future[bytes]]] = deque()
+        self._descriptor, self._most = descriptor, _AHEAD * cores()
+        self._threads, self._hashing = CallThreads(cores()), CallThreads(1)
+        self._stream, self._file = StreamHasher(self._hashing), StreamHasher(self._hashing)
+        self._under_way: deque[tuple[int, int, int, ThreadCall[bytes]]] = deque()
         self.stream_bytes = self.file_bytes = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        self._hasher.close()
+        for threads in (self._threads, self._hashing):
+            threads.close()
 
     def add(self, data: bytes, first: int) -> None:
         """Hand over the next piece."""
-        self._hasher.add("stream", data)
-        self._under_way.append((self.stream_bytes, len(data), first, self._pool.submit(_packed, data)))
+        self._stream.add(data)
+        packed = self._threads.submit(partial(_packed, data))
+        self._under_way.append((self.stream_bytes, len(data), first, packed))
         self.stream_bytes += len(data)
-        if len(self._under_way) > _AHEAD * cores():
+        if len(self._under_way) > self._most:
             self._write()
 
     def finish(self) -> tuple[str, str]:
         """Write the rest; returns the digests of the file and of the stream."""
         while self._under_way:
             self._write()
-        return self._hasher.digest("file"), self._hasher.digest("stream")
+        return self._file.digest(), self._stream.digest()
 
     def _write(self) -> None:
-        start, size, first, future = self._under_way.popleft()
-        body = future.result()
+        start, size, first, packed = self._under_way.popleft()
+        body = packed.result()
         member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
-        self._hasher.add("file", member)
+        self._file.add(member)
         self.file_bytes += len(member)
         write_all(self._descriptor, member)
 
@@ -121,37 +172,42 @@ def _packed(data: bytes) -> bytes:
 
 
 def read_blocks(
-    descriptor: int, offset: int = 0, *, ahead: int | None = None, salvage: bool = False
+    descriptor: int,
+    offset: int = 0,
+    *,
+    ahead: int | None = None,
+    salvage: bool = False,
+    on_read: OnRead | None = None,
 ) -> Iterator[Block]:
     """The pieces of a tar stream in order, from the member at `offset` on; `ahead` are opened before they are asked for.
 
     What another program packed is read as well, from its beginning only. With `salvage`, a damaged member gives what is
     left of it: for those who compare every file with its digest.
     """
-    members = _Members(descriptor, offset)
+    members = _Members(descriptor, offset, on_read or _ignore)
     if offset == 0 and not members.are_ours:
-        yield from _foreign(descriptor)
+        yield from _foreign(descriptor, on_read or _ignore)
         return
     most = _AHEAD * cores() if ahead is None else ahead
-    under_way: deque[Future[Block]] = deque()
-    with ThreadPoolExecutor(cores()) as pool:
-        try:
-            for block, raw in members:
-                under_way.append(pool.submit(_opened, block, raw, salvage=salvage))
-                if len(under_way) > most:
-                    yield under_way.popleft().result()
-            while under_way:
+    under_way: deque[ThreadCall[Block]] = deque()
+    with closing(CallThreads(cores())) as threads:
+        for block, raw in members:
+            under_way.append(threads.submit(partial(_opened, block, raw, salvage=salvage)))
+            if len(under_way) > most:
                 yield under_way.popleft().result()
-        finally:
-            for future in under_way:
-                future.cancel()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def _ignore(offset: int, data: bytes) -> None:
+    pass
 
 
 def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
     """A piece with what its member holds."""
-    if len(raw) < _TRAILER.size:
+    if len(raw) < _HEADER.size + _TRAILER.size:
         return block._replace(is_whole=False)
-    body, trailer = raw[: -_TRAILER.size], raw[-_TRAILER.size :]
+    body, trailer = memoryview(raw)[_HEADER.size : -_TRAILER.size], raw[-_TRAILER.size :]
     data = deflate.expand(body, block.size)
     if data is not None and trailer == _TRAILER.pack(deflate.crc32(data), block.size):
         return block._replace(data=data)
@@ -162,8 +218,8 @@ def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
 class _Members:
     """The members of a file in order, not decompressed yet; and the gaps between them."""
 
-    def __init__(self, descriptor: int, offset: int) -> None:
-        self._descriptor, self._offset = descriptor, offset
+    def __init__(self, descriptor: int, offset: int, on_read: OnRead) -> None:
+        self._descriptor, self._offset, self._on_read = descriptor, offset, on_read
         self._expected = None if offset else 0  # where the next piece should begin
         self._behind = offset  # where to look for the next member, when there is none where it should be
         self._reread = 0  # bytes that were read twice, because a member was shorter than its header states
@@ -183,7 +239,8 @@ class _Members:
             length, block = member
             if self._expected is not None and block.start > self._expected:
                 yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
-            raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
+            raw = os.pread(self._descriptor, length, block.offset)
+            self._on_read(block.offset, raw)
             self._reread += max(self._offset - block.offset, 0)
             self._behind, self._offset = block.offset + 1, block.offset + length
             self._expected = block.start + block.size
@@ -215,10 +272,11 @@ class _Members:
         return None
 
 
-def _foreign(descriptor: int) -> Iterator[Block]:
+def _foreign(descriptor: int, on_read: OnRead) -> Iterator[Block]:
     """The stream of a .tar.gz that another program made; it ends with a block without data where it is damaged."""
     offset = start = empty = 0
     while rest := os.pread(descriptor, _FIRST_STEP, offset):
+        on_read(offset, rest)
         worker, first = zlib.decompressobj(31), start
         while True:
             try:
@@ -234,7 +292,9 @@ def _foreign(descriptor: int) -> Iterator[Block]:
                 start += len(data)
             if is_over or not (data or rest):  # the latter if the data is damaged, or cut
                 break
-            rest = left or os.pread(descriptor, _STEP, offset)
+            if not (rest := left):
+                rest = os.pread(descriptor, _STEP, offset)
+                on_read(offset, rest)
         empty += first == start
         if not is_over or empty > _MOST_EMPTY:
             yield Block(offset, start, 0, NO_HEADER, None)

@@ -9,13 +9,11 @@ Invariant: a hostile archive cannot make us hold more than its names and its own
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
 from runcard.checksums.comparison import ListingComparison, compare_hashed
-from runcard.digests import sha256_descriptor
 from runcard.documents.findings import Finding, record_finding  # noqa: TC001
 from runcard.errors import StoreError
 from runcard.files import (
@@ -28,11 +26,12 @@ from runcard.files import (
     open_regular,
     printable,
 )
+from runcard.parallel.calls import CallThreads
 from runcard.parallel.progress import Progress, file_counter
 from runcard.store import layout
 from runcard.store.archives import tar
 from runcard.store.archives.folder_tree import FolderTree
-from runcard.store.archives.gzip_members import NO_HEADER, Block, StreamHasher, read_blocks
+from runcard.store.archives.gzip_members import NO_HEADER, Block, FileHasher, StreamHasher, read_blocks
 from runcard.store.archives.limits import (
     LARGEST_DOCUMENT,
     LONGEST_PATH,
@@ -166,9 +165,10 @@ class _Scan:
 
     def run(self) -> ArchiveContents:
         contents = self._contents
-        with ThreadPoolExecutor(1) as hashing, closing(StreamHasher()) as hasher:
-            whole = hashing.submit(_digest, contents.path)
-            stream = TarStream(self._hashed(read_blocks(self._descriptor, salvage=True), hasher))
+        with closing(CallThreads(1)) as thread:
+            whole, hasher = FileHasher(self._descriptor, thread), StreamHasher(thread)
+            blocks = read_blocks(self._descriptor, salvage=True, on_read=whole.add_at)
+            stream = TarStream(self._hashed(blocks, hasher))
             for number, member in enumerate(stream):
                 if number > self._most:
                     self._allow_more(number)
@@ -177,8 +177,8 @@ class _Scan:
                     continue
                 self._take(member, stream)
             has_more = stream.is_whole and not stream.ends_clean()
-            contents.sha256, contents.file_bytes = whole.result()
-            contents.tar_sha256 = hasher.digest("stream")
+            contents.sha256, contents.file_bytes = whole.finish(), whole.bytes
+            contents.tar_sha256 = hasher.digest()
         self._counter.finish()
         self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
@@ -211,7 +211,7 @@ class _Scan:
             if not block.is_whole:
                 self._is_damaged = True
             if block.data is not None:
-                hasher.add("stream", block.data)
+                hasher.add(block.data)
             yield block
 
     def _take(self, member: TarMember, stream: TarStream) -> None:
@@ -366,11 +366,3 @@ class _Scan:
 
 def _is_target(target: bytes) -> bool:
     return 0 < len(target) <= LONGEST_TARGET and b"\0" not in target
-
-
-def _digest(path: str) -> tuple[str, int]:
-    descriptor = open_regular(path, follow=True)
-    try:
-        return sha256_descriptor(descriptor).hex, os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)

@@ -6,6 +6,7 @@ no file goes through one.
 
 import hashlib
 import os
+from stat import S_IMODE
 from typing import NamedTuple
 
 from runcard.errors import StoreError
@@ -57,7 +58,7 @@ class _Unpacking:
         self._skip = len(encode_name(contents.name)) + 1
         self._directories: list[_DirectoryAttributes] = []
         self._targets = {link.path: link.target for link in contents.symlinks}
-        self._made: set[str] = set()
+        self._made = {""}
         self._links: list[tuple[str, bytes, int]] = []
         self._files = 0
 
@@ -69,7 +70,7 @@ class _Unpacking:
         if not stream.is_whole or self._files != len(self._contents.hexes):
             raise _changed()
         for path, target, mtime in self._links:
-            self._make_folder(os.path.dirname(path))
+            self._make_folder(path.rpartition("/")[0])
             with short_path(self._top, path) as (place, rest):
                 os.symlink(target, rest, dir_fd=place)
                 os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
@@ -98,31 +99,30 @@ class _Unpacking:
     def _make_folder(self, path: str) -> None:
         """A directory, and those above it that the archive has not named yet."""
         missing = []
-        while path and path not in self._made:
+        while path not in self._made:
             missing.append(path)
-            path = os.path.dirname(path)
+            path = path.rpartition("/")[0]
         for folder in reversed(missing):
             with short_path(self._top, folder) as (place, rest):
                 os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
             self._made.add(folder)
 
     def _write(self, path: str, member: TarMember, stream: TarStream) -> None:
-        self._make_folder(os.path.dirname(path))
+        self._make_folder(path.rpartition("/")[0])
+        mode = member.mode & 0o777 if self._keep_modes else 0o666
         with short_path(self._top, path) as (place, rest):
-            descriptor = os.open(rest, _OPEN, 0o600 if self._keep_modes else 0o666, dir_fd=place)
+            descriptor = os.open(rest, _OPEN, mode, dir_fd=place)
         hasher = hashlib.sha256()
         try:
+            ends_with_hole = False
             for piece in stream.data(member.size):
                 hasher.update(piece)
-                write_with_holes(descriptor, piece)
+                ends_with_hole = write_with_holes(descriptor, piece)
                 self._counter.add(0, len(piece))
                 self._counter.report()
-            os.ftruncate(descriptor, member.size)  # when it ends with a hole
-            if self._keep_modes:
-                os.fchmod(descriptor, member.mode & 0o777)
-            elif member.mode & 0o100:
-                mode = os.fstat(descriptor).st_mode & 0o666
-                os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+            if ends_with_hole:
+                os.ftruncate(descriptor, member.size)
+            self._set_mode(descriptor, member.mode)
             os.utime(descriptor, (member.mtime, member.mtime))
         except LostError:
             raise _changed() from None
@@ -133,15 +133,31 @@ class _Unpacking:
         self._files += 1
         self._counter.add(1, 0)
 
+    def _set_mode(self, descriptor: int, mode: int) -> None:
+        """Set the mode of a new file; where the umask left it right, that is not done, for it takes as long as a write."""
+        new = wanted = S_IMODE(os.fstat(descriptor).st_mode)
+        if self._keep_modes:
+            wanted = mode & 0o777
+        elif mode & 0o100:
+            wanted = new | (new & 0o444) >> 2
+        if new != wanted:
+            os.fchmod(descriptor, wanted)
 
-def write_with_holes(descriptor: int, data: memoryview) -> None:
-    """Write data, but leave long runs of zeros out: a file with holes, which an archive has as zeros, gets them back."""
+
+def write_with_holes(descriptor: int, data: memoryview) -> bool:
+    """Write data, but leave long runs of zeros out: a file with holes, which an archive has as zeros, gets them back.
+
+    Returns whether a hole is at the end: then the file must still be extended.
+    """
+    is_hole = False
     for start in range(0, len(data), _HOLE):
         part = data[start : start + _HOLE]
-        if len(part) == _HOLE and bytes(part) == _ZEROS:
+        is_hole = len(part) == _HOLE and not part[0] and bytes(part) == _ZEROS
+        if is_hole:
             os.lseek(descriptor, _HOLE, os.SEEK_CUR)
         else:
             write_all(descriptor, part)
+    return is_hole
 
 
 def _changed(name: str | None = None) -> StoreError:
