@@ -64,27 +64,91 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
     assert not modules & {"click", "jsonschema_rs", "json", "decimal", "runcard.cli.app"}
 
 
+# What takes long to load, and what a command about one run must do without.
+_HEAVY = {
+    "click",
+    "jsonschema_rs",
+    "dataclasses",
+    "inspect",
+    "subprocess",
+    "tempfile",
+    "difflib",
+    "socket",
+    "yaml",
+}
+_HEAVY |= {
+    "asyncio",
+    "pickle",
+    "email",
+    "importlib.metadata",
+    "multiprocessing",
+    "ssl",
+    "tarfile",
+    "uuid",
+    "random",
+}
+_OTHER_DOCUMENTS = {
+    "runcard.documents.session.build",
+    "runcard.documents.session.instance",
+    "runcard.documents.testplan.plan",
+    "runcard.documents.migrations",
+    "runcard.encoding.yaml",
+}
+
+
 def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -> None:
     modules = _modules("run", "--quiet", "--", "true", place=tmp_path)
     assert "runcard.operations.runs.run" in modules
-    assert not modules & {
-        "click",
-        "jsonschema_rs",
-        "subprocess",
-        "pathlib",
-        "tempfile",
-        "dataclasses",
-        "queue",
-    }
+    assert not modules & {*_HEAVY, "pathlib", "queue", "logging"}
     own = {
         "accounting",
         "checksums.comparison",
         "parallel.helper_pool",
         "documents.reader",
         "documents.run.generation",
+        "store.runs.configuration",
+        "encoding.json.strict_parser",
     }
     own |= {"observe.git", "observe.input_patterns", "observe.clients", "child_process.terminal"}
     assert not modules & {f"runcard.{name}" for name in own}
+    assert len(_of_runcard(modules)) <= 160
+
+
+def _of_runcard(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "runcard"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A closed run, and one in an archive; each in a store of its own."""
+    paths = {}
+    for name in ("CLOSED", "ARCHIVED"):
+        store = tmp_path_factory.mktemp("place") / "outputs"
+        assert runcard("run", "--quiet", "--outputs", store, "--", "true").code == 0
+        paths[name] = next(str(path) for path in store.iterdir() if path.name[0] != ".")
+    assert runcard("archive", "--quiet", paths["ARCHIVED"]).code == 0
+    return paths
+
+
+# How many modules of runcard a command about one run may import. A new one needs a reason: each takes 0.2 ms.
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (["show", "CLOSED"], 115),
+        (["show", "CLOSED", "--json"], 115),
+        (["verify", "CLOSED"], 120),
+        (["validate", "CLOSED"], 95),
+        (["archive", "--dry-run", "CLOSED"], 140),
+        (["extract", "ARCHIVED", "README.md"], 115),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_about_one_run_imports_no_more_than_it_needs(
+    runs: dict[str, str], tmp_path: Path, arguments: list[str], most: int
+) -> None:
+    modules = _modules(*(runs.get(word, word) for word in arguments), place=tmp_path)
+    assert modules & {*_HEAVY, *_OTHER_DOCUMENTS, "runcard.cli.app", "runcard.operations.checks.pin"} == set()
+    assert len(_of_runcard(modules)) <= most
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)

@@ -16,7 +16,7 @@ from runcard.cli.command_groups import COMMANDS, EXAMPLE, GROUPS, module_of, roo
 from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.verbosity import reset_verbosity
 
-_DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
+_DEFINED = r'^(@(click|declare)\.(command|group)\(\n? *"|command = click\.Command\()'
 
 
 def test_the_root_help_is_what_click_would_print(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,12 +133,18 @@ def test_what_the_user_typed_is_shown_harmless(cli: Cli) -> None:
     assert r"\x1b[31mteam" in done.err
 
 
-def test_an_interrupt_while_a_command_is_imported_is_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: list[str]) -> int:
+@pytest.mark.parametrize(
+    ("function", "command"),
+    [("runcard.cli.app.run", "ledger"), ("runcard.cli.outcome.exit_code_of", "validate")],
+)
+def test_an_interrupt_while_a_command_is_imported_is_130(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, function: str, command: str
+) -> None:
+    def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runcard.cli.app.run", interrupted)
-    done = cli("validate", "x")
+    monkeypatch.setattr(function, interrupted)
+    done = cli(command, "x")
     assert (done.code, done.out, done.err) == (130, "", "Error: interrupted\n")
 
 

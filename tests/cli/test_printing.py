@@ -1,6 +1,8 @@
 """How things look: harmless, and coloured only on a terminal."""
 
+import io
 import json
+import sys
 
 import click
 import pytest
@@ -43,8 +45,8 @@ def test_a_terminal_that_can_show_text_only_gets_text_only(
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "dumb")
-    with click.Context(click.Command("x"), color=True):  # as on a terminal
-        complain("Error", "something")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    complain("Error", "something")
     assert capsys.readouterr().err == "Error: something\n"
 
 
@@ -52,9 +54,10 @@ def test_a_label_is_coloured_only_for_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    with click.Context(click.Command("x"), color=True):  # as on a terminal
-        complain("Warning", "look")
-    assert capsys.readouterr().err == "\x1b[33m\x1b[1mWarning:\x1b[0m look\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    complain("Warning", "look")
+    assert capsys.readouterr().err == f"{click.style('Warning:', fg='yellow', bold=True)} look\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     complain("Warning", "look")
     assert capsys.readouterr().err == "Warning: look\n"
 
@@ -89,3 +92,12 @@ def test_force_color_asks_for_colours_and_no_color_wins(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert colour() is wanted
+
+
+def test_text_is_written_in_utf_8_where_the_encoding_has_no_other_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    say("é→")
+    assert raw.getvalue() == "é→\n".encode()

@@ -110,7 +110,7 @@ def test_a_page_names_the_rules_of_its_kind(kind: DocumentKind) -> None:
     """At least those that stand in the code of its model."""
     told = {code(row["rule"]) for row in rows(page_of(kind), "rule", "what is checked")}
     assert told <= RULES.keys()
-    source = Path(inspect.getfile(reader.MODELS[kind.name])).read_text("utf-8")
+    source = Path(inspect.getfile(reader.model_of(kind.name))).read_text("utf-8")
     assert {rule for rule in RULES if f'"{rule}"' in source} <= told
 
 

@@ -5,12 +5,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from runcard.documents.kinds import KINDS
+from runcard.documents.reader import model_of
 from runcard.encoding import decode_json
 from runcard.encoding.yaml import decode_yaml
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 
 Fields = dict[str, Any]
+
+MODELS = {kind: model_of(kind) for kind in KINDS}
 
 
 def files(folder: str, *suffixes: str) -> list[Path]:

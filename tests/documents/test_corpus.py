@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from jsonschema_rs import Draft7Validator
 
-from documents.samples import CORPUS, at, decoded, every_file, is_harmless, is_yaml
+from documents.samples import CORPUS, MODELS, at, decoded, every_file, is_harmless, is_yaml
 from encoding.plain_data import line_and_column, offsets, yaml_offsets
 from runcard.documents import schema
 from runcard.documents.document import Document
 from runcard.documents.findings import MAX_FINDINGS, RULES, InvalidDocument, Report, Severity
 from runcard.documents.kinds import KINDS
-from runcard.documents.reader import MODELS, ParsedDocument, load_document, parse_document
+from runcard.documents.reader import ParsedDocument, load_document, parse_document
 from runcard.encoding import Limits, as_text
 from runcard.errors import EncodingError
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.samples import Fields, at, data, decoded, every_file, files, rich_instance, rich_team
+from documents.samples import MODELS, Fields, at, data, decoded, every_file, files, rich_instance, rich_team
 from encoding.plain_data import exactly, objects
 from runcard.documents.migrations import STEPS, migrate
-from runcard.documents.reader import MODELS, migrate_document, parse_document
+from runcard.documents.reader import migrate_document, parse_document
 from runcard.encoding import encode_json
 from runcard.errors import DocumentError
 

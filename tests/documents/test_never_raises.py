@@ -1,69 +1,20 @@
 """Whatever the bytes: a report, never an exception."""
 
-from copy import deepcopy
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents import samples
-from documents.samples import at, files, is_harmless
+from documents.damage import DOCUMENTS, SECTIONS, damaged, telling
+from documents.samples import MODELS, at, files, is_harmless
 from encoding.plain_data import line_and_column, offsets, values
 from runcard.documents.findings import ERROR, RULES, InvalidDocument
-from runcard.documents.reader import MODELS, ParsedDocument, load_document, parse_document
+from runcard.documents.reader import ParsedDocument, load_document, parse_document
 from runcard.encoding import as_text, decode_json, encode_json
 from runcard.errors import EncodingError
 
 kinds = st.none() | st.sampled_from(sorted(MODELS))
-DOCUMENTS = [
-    decode_json(path.read_bytes()) for folder in ("valid", "legacy", "warnings") for path in files(folder)
-]
-
-telling: st.SearchStrategy[Any] = st.sampled_from(  # copied, since what is drawn may be damaged further
-    [
-        *(
-            0,
-            1,
-            -1,
-            1.5,
-            3.0,
-            1e300,
-            10**40,
-            int("9" * 4300),
-            True,
-            None,
-            "",
-            "x",
-            "\x1b[2J\n",
-            "../x",
-            "a/b",
-        ),
-        *("2025-11-06T14:00:00Z", "2025-11-06T14:00:00", "0000-01-01T00:00:00Z", "9999-12-31T23:59:60Z"),
-        *(
-            "0001-01-01T00:00:00+23:59",
-            "running",
-            "completed",
-            "priced",
-            "estimated",
-            "1.0",
-            "2.0.0",
-            "9.9.9",
-        ),
-        *(
-            "0.1.0",
-            [],
-            {},
-            [None],
-            [[]],
-            {"": None},
-            ["x", "x"],
-            {"path": "x"},
-            "sha256:" + "0" * 64,
-            "0" * 64,
-        ),
-        "550e8400-e29b-41d4-a716-446655440000",
-    ]
-).map(deepcopy)
 
 
 def check(data: bytes, kind: str | None) -> ParsedDocument:
@@ -121,48 +72,10 @@ def test_random_json_is_examined(value: object, kind: str | None) -> None:
     check(encode_json(value), kind)
 
 
-SECTIONS = sorted({key for document in DOCUMENTS for key in document})
-
-
 @settings(deadline=None, max_examples=100)
 @given(st.dictionaries(st.sampled_from(SECTIONS), telling | values, max_size=8), kinds)
 def test_objects_with_our_keys_and_random_values_are_examined(value: object, kind: str | None) -> None:
     check(encode_json(value), kind)
-
-
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container and key in a document."""
-    found, todo = [], [value]
-    while todo:
-        container = todo.pop()
-        items = list(container.items()) if isinstance(container, dict) else list(enumerate(container))
-        found += [(container, key) for key, _ in items]
-        todo += [item for _, item in items if isinstance(item, dict | list)]
-    return found
-
-
-@st.composite
-def damaged(draw: st.DrawFn) -> Any:
-    """A good document with a few values taken out, replaced, or put in."""
-    document = deepcopy(draw(st.sampled_from(DOCUMENTS)))
-    for _ in range(draw(st.integers(1, 4))):
-        places = _places(document)
-        if not places:
-            break
-        container, key = draw(st.sampled_from(places))
-        action = draw(st.sampled_from(["remove", "replace", "replace", "copy", "insert"]))
-        if action == "remove":
-            del container[key]
-        elif action == "replace":
-            container[key] = draw(telling | values)
-        elif action == "copy":
-            other, there = draw(st.sampled_from(places))
-            container[key] = deepcopy(other[there])
-        elif isinstance(container, list):
-            container.insert(key, draw(telling))
-        else:
-            container[draw(st.sampled_from(SECTIONS) | st.text(max_size=3))] = draw(telling)
-    return document
 
 
 @settings(deadline=None, max_examples=200)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from encoding import plain_data
 from encoding.plain_data import deep_in_the_stack, innermost
 from runcard.encoding import BOM, Limits, as_text, decode_json
-from runcard.encoding.json.reader import _StrictParser
+from runcard.encoding.json.strict_parser import StrictParser
 from runcard.errors import EncodingError
 
 
 def strictly(data: bytes, limits: Limits | None = None) -> object:
     """What the slow road makes of it, which the fast one spares good documents."""
     limits = limits or Limits()
-    return _StrictParser(as_text(data, limits), limits).read()
+    return StrictParser(as_text(data, limits), limits).read()
 
 
 def refusal(data: bytes, limits: Limits | None = None) -> tuple[str, int | None, int | None]:

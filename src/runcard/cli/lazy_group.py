@@ -1,14 +1,15 @@
 """A group of commands. Each command is imported when it is called, and gets what all commands share."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 import click
 
+from runcard.cli.declare import DeclaredCommand
 from runcard.cli.help_examples import EXAMPLES
-from runcard.cli.options import verbosity_options
+from runcard.cli.options import click_decorator, verbosity_options
 
 
 class LazyGroup(click.Group):
@@ -25,7 +26,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self._table:
             return None
-        command: click.Command = import_module(self._module_of(cmd_name)).command
+        command: click.Command | DeclaredCommand = import_module(self._module_of(cmd_name)).command
+        if isinstance(command, DeclaredCommand):
+            command = _click_command(command)
         command.short_help = self._table[cmd_name]
         command.epilog = command.epilog or _example(f"{self.name} {cmd_name}".removeprefix("runcard "))
         if not any("--quiet" in option.opts for option in command.params):
@@ -47,6 +50,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _suggestion(self, name: str) -> str:
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong command
+
         close = get_close_matches(name, self._table, n=1)
         return f" Did you mean '{close[0]}'?" if close else ""
 
@@ -54,6 +59,14 @@ class LazyGroup(click.Group):
         """The list that click would print, without importing every command for it."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._table.items()))
+
+
+@cache
+def _click_command(declared: DeclaredCommand) -> click.Command:
+    function = declared.function
+    for parameter in reversed(declared.parameters):
+        function = click_decorator(parameter)(function)
+    return click.command(declared.name)(function)
 
 
 def _example(command: str) -> str | None:

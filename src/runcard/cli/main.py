@@ -3,8 +3,9 @@
 import gc
 import os
 import sys
+from importlib import import_module
 
-from runcard.cli.command_groups import root_help
+from runcard.cli.command_groups import COMMANDS, module_of, root_help
 
 INTERRUPTED = 130
 
@@ -41,9 +42,26 @@ def _run(arguments: list[str]) -> int:
             reset_verbosity()
             if (options := parse(arguments[1:])) is not None:
                 return carry_out(**options)
+        elif (code := _without_click(arguments)) is not None:
+            return code
     from runcard.cli.app import run  # noqa: PLC0415 - click
 
     return run(arguments)
+
+
+def _without_click(arguments: list[str]) -> int | None:
+    """The exit code of a command that is declared without click; None for others, and for a wrong command line."""
+    if arguments[0] not in COMMANDS:
+        return None
+    from runcard.cli.declare import DeclaredCommand  # noqa: PLC0415
+
+    command = import_module(module_of(arguments[0])).command
+    values = command.parse(arguments[1:]) if isinstance(command, DeclaredCommand) else None
+    if values is None:
+        return None
+    from runcard.cli.outcome import call, exit_code_of  # noqa: PLC0415
+
+    return exit_code_of(lambda: call(command, values))
 
 
 def _open_streams() -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from runcard.cli import command_groups
+from runcard.cli import command_groups, declare
 from runcard.cli.printing import AS_JSON
 from runcard.cli.verbosity import set_verbosity
 from runcard.documents.kinds import KINDS
@@ -15,11 +15,7 @@ from runcard.documents.kinds import KINDS
 PATH = click.Path(readable=False)  # an unreadable path is an error of the operation, and stops no other path
 PATH_OR_DASH = click.Path(readable=False, allow_dash=True)
 
-kind_option = click.option(
-    "--kind",
-    type=click.Choice(sorted(KINDS)),
-    help="Kind of the document. Default: detected from its content.",
-)
+KIND = click.Choice(sorted(KINDS))
 
 
 def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
@@ -27,9 +23,14 @@ def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
     return value
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, callback=_remember, help="Print the result as JSON."
-)
+def click_decorator(parameter: declare.DeclaredParameter) -> "Callable[[Decorated], Decorated]":
+    """What click has for a declared parameter; a type is the name of one in this module."""
+    settings = dict(parameter.settings)
+    if parameter is declare.json_option:
+        settings["callback"] = _remember
+    if "type" in settings:
+        settings["type"] = globals()[settings["type"]]
+    return (click.argument if parameter.kind == "argument" else click.option)(*parameter.names, **settings)
 
 
 def _set_quiet(_: click.Context, __: click.Parameter, value: bool) -> None:
@@ -82,6 +83,9 @@ class Age(click.ParamType[timedelta]):
         return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
+AGE = Age()
+
+
 class Size(click.ParamType[int]):
     """A number of bytes: `1000`, `500 MB`, `4 GiB`."""
 
@@ -111,20 +115,16 @@ class Text(click.ParamType[str]):
 
 TEXT = Text()
 
-outputs_option = click.option(
-    "--outputs", metavar="DIR", type=PATH, help="Store of runs. Default: the setting `outputs`."
-)
-artifacts_option = click.option(
-    "--artifacts", metavar="DIR", type=PATH, help="Store of sessions. Default: the setting `artifacts.dir`."
-)
+kind_option = click_decorator(declare.kind_option)
+json_option = click_decorator(declare.json_option)
+outputs_option = click_decorator(declare.outputs_option)
+artifacts_option = click_decorator(declare.artifacts_option)
 by_option = click.option("--by", metavar="WHO", type=TEXT, help="Author of the change. Default: user@host.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+dry_run_option = click_decorator(declare.dry_run_option)
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
 )
-progress_option = click.option(
-    "--progress", "shows_progress", is_flag=True, help="Show progress even if stderr is not a terminal."
-)
+progress_option = click_decorator(declare.progress_option)
 
 
 def output_option(metavar: str, about: str, **more: Any) -> Callable[[Decorated], Decorated]:  # noqa: ANN401 - as click has them

@@ -2,11 +2,10 @@
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.verbosity import is_quiet
@@ -17,11 +16,12 @@ if TYPE_CHECKING:
     from runcard.settings import Settings
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_UNSEEN = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 
 AS_JSON = "runcard.as_json"  # the key of --json in the context of a command
 
-_COLOURS = {"Error": "red", "Warning": "yellow"}
+_COLOURS = {"Error": "\x1b[31m\x1b[1m", "Warning": "\x1b[33m\x1b[1m"}
+_PLAIN = "\x1b[0m"
 
 
 def colour() -> bool | None:
@@ -43,14 +43,14 @@ def is_dumb() -> bool:
 
 def say(text: str) -> None:
     """Print a line of data to stdout."""
-    click.echo(_printable(text), color=colour())
+    _write(f"{_printable(text)}\n")
 
 
 def say_text(text: str) -> None:
     """Print the lines of a text to stdout."""
     is_printable = text.replace("\n", "").isprintable()  # as most are: then no line has to be looked at
     lines = text.removesuffix("\n") if is_printable else "\n".join(map(_printable, text.splitlines()))
-    click.echo(lines, color=colour())
+    _write(f"{lines}\n")
 
 
 def say_done(text: str) -> None:
@@ -59,10 +59,22 @@ def say_done(text: str) -> None:
         say(text)
 
 
+def _write(text: str, *, err: bool = False) -> None:
+    """Write to stdout or stderr at once."""
+    stream = sys.stderr if err else sys.stdout
+    if not (stream.encoding or "").lower().startswith("utf"):
+        import click  # noqa: PLC0415 - it knows what to do about other encodings
+
+        click.echo(text, nl=False, err=err, color=True)
+        return
+    stream.write(text)
+    stream.flush()
+
+
 def say_empty(text: str) -> None:
     """Say on stderr that there is nothing to print, and what to do about it, unless --quiet is given."""
     if not is_quiet():
-        click.echo(_printable(text), err=True, color=colour())
+        _write(f"{_printable(text)}\n", err=True)
 
 
 def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
@@ -76,7 +88,7 @@ def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
         text = encode(data).decode()
     except EncodingError:
         text = encode(_in_utf8(data)).decode()
-    click.echo(_UNSEEN.sub(lambda match: dumps(match[0])[1:-1], text), nl=False)
+    _write(re.sub(_UNSEEN, lambda match: dumps(match[0])[1:-1], text))
 
 
 def _in_utf8(data: Any) -> Any:  # noqa: ANN401
@@ -92,12 +104,14 @@ def _in_utf8(data: Any) -> Any:  # noqa: ANN401
 
 def complain(label: str, message: str, *, hint: str | None = None, details: Sequence[str] = ()) -> None:
     """Print an error or a warning to stderr, with lines of details and a hint below it."""
-    prefix = click.style(f"{label}:", fg=_COLOURS[label], bold=True)
-    click.echo(f"{prefix} {_printable(message)}", err=True, color=colour())
-    for line in details:
-        click.echo(f"  {_printable(line)}", err=True, color=colour())
+    is_coloured = colour()
+    if is_coloured is None:
+        is_coloured = sys.stderr.isatty()
+    prefix = f"{_COLOURS[label]}{label}:{_PLAIN}" if is_coloured else f"{label}:"
+    lines = [f"{prefix} {_printable(message)}", *(f"  {_printable(line)}" for line in details)]
     if hint:
-        click.echo(f"  hint: {_printable(hint)}", err=True, color=colour())
+        lines.append(f"  hint: {_printable(hint)}")
+    _write("".join(f"{line}\n" for line in lines), err=True)
 
 
 def complain_about(finding: "Finding", path: str) -> None:

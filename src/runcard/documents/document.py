@@ -4,32 +4,69 @@ A document is a value. `to_dict` parses its bytes again, so a caller cannot chan
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Never, Self
 
 from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, limit_findings
 from runcard.documents.kinds import DocumentKind
 from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
-from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
 
+DocumentState = tuple[bytes, str | None, tuple[Finding, ...], bool, JsonObject]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
 class Document:
-    """A document that satisfies its schema and rules."""
+    """A document that satisfies its schema and rules. Its attributes cannot be set."""
+
+    __slots__ = ("_data", "source", "upgraded", "version", "warnings")
 
     kind: ClassVar[DocumentKind]
     cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
-    source: bytes = field(repr=False)  # as it was read, or as it will be written
+    source: bytes  # as it was read, or as it will be written
     version: str | None  # as the source states it
-    warnings: tuple[Finding, ...] = ()
-    upgraded: bool = False  # whether the data is in a newer version than the source
-    _data: JsonObject = field(repr=False)
+    warnings: tuple[Finding, ...]
+    upgraded: bool  # whether the data is in a newer version than the source
+    _data: JsonObject
+
+    def __init__(
+        self,
+        *,
+        source: bytes,
+        version: str | None,
+        warnings: tuple[Finding, ...] = (),
+        upgraded: bool = False,
+        _data: JsonObject,
+    ) -> None:
+        self.__setstate__((source, version, warnings, upgraded, _data))
+
+    def __getstate__(self) -> DocumentState:
+        return self.source, self.version, self.warnings, self.upgraded, self._data
+
+    def __setstate__(self, state: DocumentState) -> None:
+        for name, value in zip(("source", "version", "warnings", "upgraded", "_data"), state, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, _: object) -> Never:
+        raise AttributeError(f"a document cannot be changed: {name}")
+
+    def __delattr__(self, name: str) -> Never:
+        raise AttributeError(f"a document cannot be changed: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.__getstate__() == other.__getstate__()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.source))
+
+    def __repr__(self) -> str:
+        facts = f"version={self.version!r}, warnings={self.warnings!r}, upgraded={self.upgraded!r}"
+        return f"{type(self).__qualname__}({facts})"
 
     @staticmethod
     def rules(_: JsonObject) -> Iterator[Finding]:
@@ -66,6 +103,8 @@ class Document:
     @staticmethod
     def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
         """Change the text `source` from the data `old` to `new`, only where they differ."""
+        from runcard.encoding.json.edit import edit_json  # noqa: PLC0415 - few commands rewrite documents
+
         return edit_json(source, old, new)
 
     @classmethod

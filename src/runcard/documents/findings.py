@@ -4,11 +4,10 @@ Every rule has its id, severity and meaning in `RULES` and nowhere else; a test 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from json import dumps
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
@@ -159,8 +158,7 @@ MAX_FINDINGS = 10_000  # findings that are listed for one document
 _LONG = 10**200
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One problem of a document or a record: what is wrong, where, and how to fix it."""
 
     rule: str  # of a record: the kind of finding, such as `changed`
@@ -250,7 +248,7 @@ def omitted_finding(count: int, severity: Severity = ERROR) -> Finding:
         hint="fix the listed ones, then check again",
         found=count,
     )
-    return replace(summary, severity=severity)
+    return summary._replace(severity=severity)
 
 
 def limit_findings(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -289,8 +287,7 @@ def shorten_value(value: object) -> object:
     return display_value(value, 200) if isinstance(value, dict | list) or is_long else value
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """All findings about one document."""
 
     findings: tuple[Finding, ...] = ()
@@ -311,7 +308,7 @@ class Report:
 
     def strict(self) -> Self:
         """The same report with every warning as an error."""
-        return replace(self, findings=tuple(replace(f, severity=ERROR) for f in self.findings))
+        return self._replace(findings=tuple(f._replace(severity=ERROR) for f in self.findings))
 
 
 class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is

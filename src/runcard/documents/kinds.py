@@ -4,12 +4,10 @@ A kind is detected by the keys that only it has, never by a file's name.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentKind:
+class DocumentKind(NamedTuple):
     """One kind of document."""
 
     name: str

@@ -5,8 +5,8 @@ does not have. The caller checks the result and records its `origin`.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import tzinfo
+from typing import NamedTuple
 
 from runcard.documents.run import legacy
 from runcard.documents.testplan import versions as testplan_versions
@@ -14,8 +14,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 
 
-@dataclass(frozen=True, slots=True)
-class MigratedData:
+class MigratedData(NamedTuple):
     """Data in another version, with the fields that were dropped and notes about those that were changed."""
 
     data: JsonObject
@@ -121,7 +120,7 @@ def migrate(
     result = MigratedData(data)
     for step in _steps_between(kind, source, target):
         last = step(result.data, zone)
-        result = replace(last, dropped=(*result.dropped, *last.dropped), notes=(*result.notes, *last.notes))
+        result = last._replace(dropped=(*result.dropped, *last.dropped), notes=(*result.notes, *last.notes))
     return result
 
 

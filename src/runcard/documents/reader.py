@@ -7,11 +7,10 @@ file's name. Documents are JSON; test plans are YAML.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import schema
-from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import (
     Finding,
@@ -21,34 +20,39 @@ from runcard.documents.findings import (
     finding,
     sorted_findings,
 )
-from runcard.documents.kinds import KINDS, TESTPLAN, DocumentKind, detect, is_legacy
-from runcard.documents.migrations import MigratedData, migrate
-from runcard.documents.run.generation import Generation
-from runcard.documents.session.instance import Instance
-from runcard.documents.session.manifest import Manifest
-from runcard.documents.session.team import Team
-from runcard.documents.testplan.plan import TestPlan
+from runcard.documents.kinds import GENERATION, KINDS, TESTPLAN, DocumentKind, detect, is_legacy
 from runcard.encoding import BOM, JsonObject, Limits, Position, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
 
 if TYPE_CHECKING:
+    from runcard.documents.migrations import MigratedData
     from runcard.encoding.yaml import YamlPosition
 
-MODELS: dict[str, type[Document]] = {
-    model.kind.name: model for model in (Generation, Team, Instance, Manifest, ArchiveIndex, TestPlan)
+# The class of each kind, and its module: a command imports those of the documents that it reads.
+_MODELS = {
+    "generation": ("run.generation", "Generation"),
+    "team": ("session.team", "Team"),
+    "instance": ("session.instance", "Instance"),
+    "manifest": ("session.manifest", "Manifest"),
+    "archive-index": ("archive_index", "ArchiveIndex"),
+    "testplan": ("testplan.plan", "TestPlan"),
 }
 
 Findings = tuple[Finding, ...]
 FileCheck = Callable[[JsonObject], Iterable[Finding]]
 
-_LOOKS_LIKE_A_PLAN = re.compile(
-    rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
-)
+_LOOKS_LIKE_A_PLAN = rb"(?m)^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:"
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedDocument:
+def model_of(kind: str) -> type[Document]:
+    """The class of the documents of a kind."""
+    module, name = _MODELS[kind]
+    model: type[Document] = getattr(import_module(f"runcard.documents.{module}"), name)
+    return model
+
+
+class ParsedDocument(NamedTuple):
     """A document's data and all findings about it."""
 
     report: Report
@@ -76,7 +80,9 @@ def parse_document(
     try:
         value = decoded or decode_json(data, limits)
     except EncodingError as error:
-        may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
+        may_be_yaml = kind == TESTPLAN.name or (
+            kind is None and (is_yaml or re.search(_LOOKS_LIKE_A_PLAN, data))
+        )
         if may_be_yaml and error.rule == "json.syntax":
             return _parse_yaml(data, kind, limits, check_files)
         return ParsedDocument(Report((_undecodable(error),), kind))
@@ -109,7 +115,7 @@ def _with_file_checks(parsed: ParsedDocument, check_files: FileCheck | None) -> 
     refused = any(found.rule == "version.newer-major" for found in report.findings)
     if check_files is None or data is None or refused or report.kind != TESTPLAN.name:
         return parsed
-    return replace(parsed, report=replace(report, findings=(*report.findings, *check_files(data))))
+    return parsed._replace(report=report._replace(findings=(*report.findings, *check_files(data))))
 
 
 def _with_positions(
@@ -124,7 +130,7 @@ def _with_positions(
         findings = (_bom(), *findings)
     if findings or parsed.report.kind == TESTPLAN.name:
         findings = locate_all(findings, as_text(data, limits))
-    return replace(parsed, report=replace(parsed.report, findings=findings))
+    return parsed._replace(report=parsed.report._replace(findings=findings))
 
 
 def load_document(
@@ -135,7 +141,7 @@ def load_document(
     report = parsed.report
     if not report.valid or report.kind is None or parsed.data is None:
         raise InvalidDocument(report)
-    return MODELS[report.kind](
+    return model_of(report.kind)(
         source=data,
         version=report.version,
         warnings=report.findings,
@@ -162,11 +168,13 @@ def add_findings(parsed: ParsedDocument, more: Iterable[Finding], source: bytes)
     if not added:
         return parsed.report
     findings = (*parsed.report.findings, *_locate(added, as_text(source, NONE)))
-    return replace(parsed.report, findings=sorted_findings(findings))
+    return parsed.report._replace(findings=sorted_findings(findings))
 
 
-def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> MigratedData:  # noqa: ANN401
+def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> "MigratedData":  # noqa: ANN401
     """A valid document's data in another version."""
+    from runcard.documents.migrations import migrate  # noqa: PLC0415 - most documents are of the current version
+
     kind = parsed.report.kind
     if kind is None or parsed.data is None:
         raise InvalidDocument(parsed.report)
@@ -179,14 +187,16 @@ def _check(value: object, named: str | None) -> ParsedDocument:
     kind = KINDS[named] if named else detect(value)
     if kind is None:
         return ParsedDocument(Report((_unknown_kind(value),)), value)
-    model = MODELS[kind.name]
-    if kind is Generation.kind and is_legacy(value):
+    model = model_of(kind.name)
+    if kind is GENERATION and is_legacy(value):
         return _check_legacy(value, model)
     return ParsedDocument(model.check(value), value)
 
 
 def _check_legacy(value: JsonObject, model: type[Document]) -> ParsedDocument:
     """An older format has no schema: it is valid if its upgrade is."""
+    from runcard.documents.migrations import migrate  # noqa: PLC0415
+
     stated = value.get("version")
     upgrade = migrate(model.kind.name, value, stated, model.kind.latest)
     report = model.check(upgrade.data)
@@ -228,13 +238,13 @@ def _with_lines(
     findings: Iterable[Finding], positions: dict[str, Position] | dict[str, "YamlPosition"]
 ) -> Findings:
     return sorted_findings(
-        replace(f, line=positions[f.path].line, column=positions[f.path].column) for f in findings
+        f._replace(line=positions[f.path].line, column=positions[f.path].column) for f in findings
     )
 
 
 def _undecodable(error: EncodingError) -> Finding:
     undecodable = finding(error.rule, "", error.message, hint=error.hint)
-    return replace(undecodable, line=error.line, column=error.column)
+    return undecodable._replace(line=error.line, column=error.column)
 
 
 def _bom() -> Finding:

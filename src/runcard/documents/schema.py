@@ -4,6 +4,7 @@ A schema file never changes once it is published; a new version is a new file. T
 are short, name the field, and come with a hint.
 """
 
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import MAX_FINDINGS, Finding, display_value, finding, omitted_finding
 from runcard.documents.kinds import PUBLISHED, DocumentKind
+from runcard.documents.schema_subset import is_plainly_valid
 from runcard.documents.session.roles import SYNONYMS
 from runcard.documents.times import is_time_without_zone
 from runcard.encoding import JsonObject, join_pointer
@@ -26,8 +28,12 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 # jsonschema-rs refuses values nested deeper than 255 levels; no schema looks deeper than this.
 _MAX_DEPTH = 100
 # Its error paths do not distinguish a key like "7" or "+7" from an index, or the empty key from no key: mark such keys.
-_AMBIGUOUS_KEY = re.compile(r"[=+0-9]|\Z")
+_AMBIGUOUS_KEY = r"[=+0-9]|\Z"
 _KEY_MARK = "="
+
+# Documents of a process that are first looked at without jsonschema-rs: it takes long to load, and is faster for many.
+_FEW = 8
+_checked = itertools.count()
 
 _PATTERNS = {
     "^sha256:[0-9a-f]{64}$": ("schema.pattern", "'sha256:' and 64 lower-case hex digits"),
@@ -58,7 +64,7 @@ def _bytes(kind: str, version: str) -> bytes:
 @lru_cache(maxsize=16)
 def known_fields(kind: DocumentKind) -> JsonObject:
     """The field names of the newest schema of a kind, as a tree; None for a field without named fields of its own."""
-    schema = json.loads(_bytes(kind.name, kind.latest))
+    schema = _schema(kind.name, kind.latest)
     return _names(schema, schema.get("definitions", {})) or {}
 
 
@@ -78,11 +84,19 @@ def _validator(kind: str, version: str) -> "Draft7Validator":
     return Draft7Validator(_bytes(kind, version).decode(), validate_formats=True)
 
 
+@lru_cache(maxsize=16)
+def _schema(kind: str, version: str) -> JsonObject:
+    schema: JsonObject = json.loads(_bytes(kind, version))
+    return schema
+
+
 def check(kind: DocumentKind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
     """The findings of the schema, and the data with None for every value that it refuses.
 
     The other rules check that data, so they never meet a value of the wrong type.
     """
+    if next(_checked) < _FEW and is_plainly_valid(_schema(kind.name, version), data):
+        return [], data
     validator = _validator(kind.name, version)
     if validator.is_valid(data):
         return [], data
@@ -112,7 +126,7 @@ def _for_validator(data: JsonObject) -> JsonObject:
         for key, value in source.items() if isinstance(source, dict) else enumerate(source):
             child = {} if isinstance(value, dict) else [] if isinstance(value, list) else value
             if isinstance(copy, dict):
-                copy[f"{_KEY_MARK}{key}" if _AMBIGUOUS_KEY.match(str(key)) else key] = child
+                copy[f"{_KEY_MARK}{key}" if re.match(_AMBIGUOUS_KEY, str(key)) else key] = child
             else:
                 copy.append(child)
             if isinstance(value, dict | list) and depth < _MAX_DEPTH:

@@ -6,12 +6,11 @@ is renamed in two steps with a hard link, and a directory by creating an empty t
 Invariant: an existing target is never changed.
 """
 
-import ctypes
 import errno
 import os
 import stat
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 _RENAME_NOREPLACE = 1
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
@@ -41,11 +40,14 @@ def _renameat2(source: str, target: str, directory: int, to: int) -> None:
     call = _system_call()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if call(directory, os.fsencode(source), to, os.fsencode(target), _RENAME_NOREPLACE) != 0:
-        number = ctypes.get_errno()
+    if number := call(directory, os.fsencode(source), to, os.fsencode(target), _RENAME_NOREPLACE):
         raise OSError(number, os.strerror(number), target)
 
 
 @cache
-def _system_call() -> Any:  # noqa: ANN401 - None where there is none
-    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+def _system_call() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """The system call, which returns an error number or 0; None if the system has none."""
+    import ctypes  # noqa: PLC0415 - as long to load as ten modules of this package, and checks rename nothing
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    return call and (lambda *arguments: ctypes.get_errno() if call(*arguments) else 0)

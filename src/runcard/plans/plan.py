@@ -268,7 +268,7 @@ def _check_no_new_errors(before: Plan, after: Plan, agent: Agent) -> None:
     known = {(error.rule, error.path) for error in before.errors}
     new = [error for error in after.errors if (error.rule, error.path) not in known]
     if new:
-        raise InvalidDocument(replace(after.report, findings=tuple(new)), f"the new {printable(before.path)}")
+        raise InvalidDocument(after.report._replace(findings=tuple(new)), f"the new {printable(before.path)}")
 
 
 def _error_line(error: Finding) -> str:

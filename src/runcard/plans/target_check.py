@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from runcard.documents.findings import WARNING, Finding, display_value, finding
 from runcard.encoding import JsonObject
@@ -16,7 +15,7 @@ Findings = Iterator[Finding]
 def check_target(plan: JsonObject, root: str, *, is_known: bool) -> Findings:
     """The findings about a plan's target in the project at `root`; only warnings if the project is a guess."""
     for result in _check(plan.get("target"), root):
-        yield result if is_known else replace(result, severity=WARNING)
+        yield result if is_known else result._replace(severity=WARNING)
 
 
 def _check(target: object, root: str) -> Findings:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 
 _STATUSES = ("completed", "failed", "interrupted")
-_HEX_DIGEST = re.compile("[0-9a-f]{64}")
+_HEX_DIGEST = "[0-9a-f]{64}"
 _MAX_COST = 10**12  # dollars
 _MAX_SECONDS = 10**9
 _ANY_SIZE = Limits(size=maxsize)
@@ -90,7 +90,7 @@ def check_prices(prices: object) -> "Prices | None":
 def check_relation(kind: str, sha256: str | None) -> None:
     if kind not in RELATIONS:
         raise UsageError(f"no such relation: {kind}", hint=f"use one of {', '.join(RELATIONS)}")
-    if sha256 is not None and not _HEX_DIGEST.fullmatch(sha256):
+    if sha256 is not None and not re.fullmatch(_HEX_DIGEST, sha256):
         raise UsageError(f"{sha256!r} is not a digest", hint="pass 64 lower-case hex digits, without sha256:")
 
 

@@ -19,9 +19,7 @@ from runcard.version import __version__
 MaskedCounts = dict[str, dict[str, int]]  # where → rule → how often
 
 # As W3C writes it: no version ff, and neither id all zeros.
-_TRACEPARENT = re.compile(
-    "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII
-)
+_TRACEPARENT = "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 
 
 def start_settings(
@@ -155,4 +153,4 @@ def _trace() -> JsonObject | None:
 def traceparent() -> str | None:
     """The trace that this run is a part of: the variable TRACEPARENT, if it is valid."""
     parent = os.environ.get("TRACEPARENT", "")
-    return parent if _TRACEPARENT.fullmatch(parent) else None
+    return parent if re.fullmatch(_TRACEPARENT, parent) else None

@@ -22,7 +22,6 @@ from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.store import layout
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own
-from runcard.store.runs.configuration import read_config_file
 
 ID, CREATED, DESCRIPTION = "experiment_id", "created_at", "description"
 OWN_KEYS = (ID, CREATED, DESCRIPTION)  # of config.yaml; all others are configuration
@@ -134,6 +133,8 @@ def read_experiment_config(folder: str) -> JsonObject:
         return {}
     if not layout.may_be_file(path, follow=True):
         raise StoreError(f"{printable(path)} is not a file", hint="replace it by a file, or remove it")
+    from runcard.store.runs.configuration import read_config_file  # noqa: PLC0415 - most runs are in no folder
+
     data = read_config_file(path)
     for key in OWN_KEYS:
         value = data.get(key)

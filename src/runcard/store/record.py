@@ -171,7 +171,8 @@ class Record(ABC):
     def raw_document(self) -> JsonObject:
         """The metadata document as it stands there, unchecked; empty when it cannot be read."""
         try:
-            document = decode_json(self.metadata or b"", self.limits)
+            data = self.metadata
+            document = decode_json(data, self.limits) if data else {}
         except RuncardError:
             return {}
         return document if isinstance(document, dict) else {}

@@ -3,17 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from runcard.cli.options import (
-    PATH,
-    Age,
-    artifacts_option,
-    dry_run_option,
-    json_option,
-    outputs_option,
-    progress_option,
-)
+from runcard.cli import declare
 from runcard.cli.printing import complain_of_settings, say, say_done
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
@@ -25,20 +15,20 @@ if TYPE_CHECKING:
     from runcard.operations.archives.archive import Archived, ArchivePreview
 
 
-@click.command("archive")
-@click.argument("records", nargs=-1, metavar="[RECORD]...", type=PATH)
-@click.option(
-    "--older-than", type=Age(), help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
+@declare.command("archive")
+@declare.argument("records", nargs=-1, metavar="[RECORD]...", type="PATH")
+@declare.option(
+    "--older-than", type="AGE", help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
 )
-@click.option(
-    "--to", metavar="DIR", type=PATH, help="Folder for the archives. Default: `archive` in the store."
+@declare.option(
+    "--to", metavar="DIR", type="PATH", help="Folder for the archives. Default: `archive` in the store."
 )
-@click.option("--force", is_flag=True, help="Also archive records that fail verification.")
-@dry_run_option
-@outputs_option
-@artifacts_option
-@progress_option
-@json_option
+@declare.option("--force", is_flag=True, help="Also archive records that fail verification.")
+@declare.dry_run_option
+@declare.outputs_option
+@declare.artifacts_option
+@declare.progress_option
+@declare.json_option
 def command(
     records: tuple[str, ...],
     older_than: timedelta | None,

@@ -1,16 +1,21 @@
 """runcard extract"""
 
-import click
-
-from runcard.cli.options import PATH, json_option, output_option
+from runcard.cli import declare
 from runcard.cli.printing import say, say_json
 
 
-@click.command("extract")
-@click.argument("archive", metavar="ARCHIVE", type=PATH)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@output_option("DIR", "Directory to write to. Default: the current one.", default=".")
-@json_option
+@declare.command("extract")
+@declare.argument("archive", metavar="ARCHIVE", type="PATH")
+@declare.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@declare.option(
+    "--output",
+    "-o",
+    metavar="DIR",
+    type="PATH_OR_DASH",
+    default=".",
+    help="Directory to write to. Default: the current one.",
+)
+@declare.json_option
 def command(archive: str, paths: tuple[str, ...], output: str, as_json: bool) -> int:
     """Extract the files and folders PATH from ARCHIVE without unpacking the rest, and print their paths.
 

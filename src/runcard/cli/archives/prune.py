@@ -9,7 +9,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import (
-    Age,
+    AGE,
     Size,
     artifacts_option,
     dry_run_option,
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command("prune")
-@click.option(
-    "--older-than", type=Age(), help="Delete records whose work ended this long ago: 90d, 12h, 52w."
-)
+@click.option("--older-than", type=AGE, help="Delete records whose work ended this long ago: 90d, 12h, 52w.")
 @click.option(
     "--max-size", type=Size(), help="Delete the oldest until each store is this small: 500MB, 20GiB."
 )

@@ -3,10 +3,8 @@
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
+from runcard.cli import declare
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, say, say_json
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
@@ -17,10 +15,10 @@ if TYPE_CHECKING:
     from runcard.operations.checks.show_session import ShownSession
 
 
-@click.command("show")
-@click.argument("record", metavar="RECORD", type=PATH)
-@click.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
-@json_option
+@declare.command("show")
+@declare.argument("record", metavar="RECORD", type="PATH")
+@declare.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
+@declare.json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:
     """Show the run or session RECORD, archived or not.
 

@@ -1,19 +1,17 @@
 """runcard validate"""
 
-import click
-
+from runcard.cli import declare
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, PATH_OR_DASH, json_option, kind_option
 from runcard.cli.printing import finding_line, say_json
 
 
-@click.command("validate")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
-@kind_option
-@json_option
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option(
-    "--root", metavar="DIR", type=PATH, help="Project in which to look up the targets of test plans."
+@declare.command("validate")
+@declare.argument("paths", nargs=-1, required=True, metavar="PATH...", type="PATH_OR_DASH")
+@declare.kind_option
+@declare.json_option
+@declare.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@declare.option(
+    "--root", metavar="DIR", type="PATH", help="Project in which to look up the targets of test plans."
 )
 def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool, root: str | None) -> int:
     """Check every document at PATH: a file, a folder, or - for standard input.

@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
+from runcard.cli import declare
 from runcard.cli.exit_codes import ExitCode, code_for_severity
-from runcard.cli.options import PATH, json_option, progress_option
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
@@ -18,16 +16,16 @@ if TYPE_CHECKING:
 _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
 
 
-@click.command("verify")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
-@click.option(
+@declare.command("verify")
+@declare.argument("paths", nargs=-1, required=True, metavar="PATH...", type="PATH")
+@declare.option(
     "--pin",
     metavar="FILE",
-    type=PATH,
+    type="PATH",
     help="Compare the ledgers with FILE, which holds their ends at the last check, and update it. Keep FILE outside the store.",
 )
-@progress_option
-@json_option
+@declare.progress_option
+@declare.json_option
 def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_json: bool) -> int:
     """Hash every file of the records at PATH and compare it with the record.
 
@@ -40,11 +38,12 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
-    from runcard.operations.checks.pin import check_pins, read_pins  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if pin is not None:
+        from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
+
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
@@ -55,7 +54,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     ):
         total.add(result)
         _add(batch, result)
-    pinned = None if pin is None else check_pins(pin, paths, total.stores)
+    pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for result in pinned.results if pinned else ():
         total.add(result)
         _add(batch, result)
@@ -67,6 +66,12 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     if pinned is not None:
         _add_pins(batch, pinned)
     return batch.finish()
+
+
+def _check_pins(pin: str, paths: tuple[str, ...], stores: set[str]) -> "PinCheck":
+    from runcard.operations.checks.pin import check_pins  # noqa: PLC0415 - few pass --pin
+
+    return check_pins(pin, paths, stores)
 
 
 def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:

@@ -8,7 +8,7 @@ Invariant: a `SessionSpec` exists only if there are no errors; its ids can be fi
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -244,7 +244,7 @@ def _team_rules(
             if team_finding.rule == "parent.cycle"
             else team_finding.message
         )
-        yield replace(team_finding, path=f"{owner}/parent" if by_name else team_finding.path, message=message)
+        yield team_finding._replace(path=f"{owner}/parent" if by_name else team_finding.path, message=message)
 
 
 def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:

@@ -6,7 +6,6 @@ files: `plans/target_check.py` checks the target in the project.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -167,7 +166,7 @@ def _mark_faulty(faults: list[Finding], sound: JsonObject) -> None:
 def _with_yaml_hint(fault: Finding) -> Finding:
     """A finding of the schema, with a hint for YAML."""
     if fault.rule == "schema.type" and fault.expected == "string" and fault.found is not None:
-        return replace(fault, hint="put the value in quotes")
+        return fault._replace(hint="put the value in quotes")
     return fault
 
 

@@ -14,7 +14,7 @@ from runcard.encoding.json.reader import BOM
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
 
-_FIRST_INDENT = re.compile(r"[\[{](\r?\n)([ \t]+)")
+_FIRST_INDENT = r"[\[{](\r?\n)([ \t]+)"
 
 
 class Patch(NamedTuple):
@@ -39,7 +39,7 @@ def edit_json(data: bytes, old: Any, new: Any) -> bytes:  # noqa: ANN401
 
 def _layout(text: str) -> Layout:
     """The layout of this text."""
-    indented = _FIRST_INDENT.search(text)
+    indented = re.search(_FIRST_INDENT, text)
     colon = ": " if '": ' in text or '":' not in text else ":"
     if indented:
         return Layout(newline=indented[1], indent=indented[2], colon=colon)

@@ -6,11 +6,13 @@ Lines and columns count from 1, as in editors. Pointers are those of RFC 6901; t
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
-_SCALAR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^,\]}\s]++', re.DOTALL)
+# Compiled on first use: only documents with findings, and those that are rewritten, need positions.
+_SPACE = r"[ \t\n\r]*+"
+_BRACKET = r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]'
+_SCALAR = r'"(?:[^"\\]++|\\.)*+"|[^,\]}\s]++'
 
 
 class Position(NamedTuple):
@@ -29,6 +31,11 @@ class MemberSpan(NamedTuple):
     end: int
 
 
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.DOTALL)
+
+
 def position(text: str, offset: int) -> Position:
     return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
@@ -43,16 +50,16 @@ def split_pointer(pointer: str) -> list[str]:
 
 
 def skip_space(text: str, offset: int) -> int:
-    match = _SPACE.match(text, offset)
+    match = _pattern(_SPACE).match(text, offset)
     return match.end() if match else offset
 
 
 def end_of_value(text: str, offset: int) -> int:
     if text[offset] not in "[{":
-        match = _SCALAR.match(text, offset)
+        match = _pattern(_SCALAR).match(text, offset)
         return match.end() if match else offset
     depth = 0
-    for match in _BRACKET.finditer(text, offset):
+    for match in _pattern(_BRACKET).finditer(text, offset):
         if match[0] in "[{":
             depth += 1
         elif match[0] in "]}":

@@ -78,7 +78,7 @@ def prepare_migration(
     data = migration.data
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
-    after = reader.MODELS[report.kind].edit(before, examined.data, data)
+    after = reader.model_of(report.kind).edit(before, examined.data, data)
     result = reader.parse_document(after, kind=report.kind, limits=limits).report
     if not result.valid:
         raise InvalidDocument(result, f"what {printable(path)} would become")

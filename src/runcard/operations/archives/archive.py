@@ -3,9 +3,9 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.run.generation import Generation
@@ -55,8 +55,7 @@ class ChangedRecordError(StoreError):
         self.verdict = verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Archived:
+class Archived(NamedTuple):
     """A record that was archived."""
 
     record: Path  # where it was
@@ -76,8 +75,7 @@ class Archived:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivePreview:
+class ArchivePreview(NamedTuple):
     """A record that `archive` would put into an archive."""
 
     record: Path

@@ -2,21 +2,23 @@
 
 import os
 import sys
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from runcard.documents import reader
-from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
-from runcard.documents.run.generation import Generation
-from runcard.documents.session.instance import Instance
-from runcard.documents.session.manifest import Manifest
-from runcard.documents.session.team import Team
-from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable, read_file, read_stream, unreadable
+
+if TYPE_CHECKING:  # a command imports those of the documents that it reads
+    from runcard.documents.archive_index import ArchiveIndex
+    from runcard.documents.run.generation import Generation
+    from runcard.documents.session.instance import Instance
+    from runcard.documents.session.manifest import Manifest
+    from runcard.documents.session.team import Team
+    from runcard.documents.testplan.plan import TestPlan
 
 STDIN = "-"
 
@@ -24,17 +26,19 @@ StrPath = str | os.PathLike[str]
 
 
 @overload
-def load(path: StrPath, *, kind: Literal["generation"], limits: Limits | None = None) -> Generation: ...
+def load(path: StrPath, *, kind: Literal["generation"], limits: Limits | None = None) -> "Generation": ...
 @overload
-def load(path: StrPath, *, kind: Literal["team"], limits: Limits | None = None) -> Team: ...
+def load(path: StrPath, *, kind: Literal["team"], limits: Limits | None = None) -> "Team": ...
 @overload
-def load(path: StrPath, *, kind: Literal["instance"], limits: Limits | None = None) -> Instance: ...
+def load(path: StrPath, *, kind: Literal["instance"], limits: Limits | None = None) -> "Instance": ...
 @overload
-def load(path: StrPath, *, kind: Literal["manifest"], limits: Limits | None = None) -> Manifest: ...
+def load(path: StrPath, *, kind: Literal["manifest"], limits: Limits | None = None) -> "Manifest": ...
 @overload
-def load(path: StrPath, *, kind: Literal["archive-index"], limits: Limits | None = None) -> ArchiveIndex: ...
+def load(
+    path: StrPath, *, kind: Literal["archive-index"], limits: Limits | None = None
+) -> "ArchiveIndex": ...
 @overload
-def load(path: StrPath, *, kind: Literal["testplan"], limits: Limits | None = None) -> TestPlan: ...
+def load(path: StrPath, *, kind: Literal["testplan"], limits: Limits | None = None) -> "TestPlan": ...
 @overload
 def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None) -> Document: ...
 def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None) -> Document:

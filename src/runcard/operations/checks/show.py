@@ -1,7 +1,7 @@
 """One record with its current state."""
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runcard.documents.run.fields import RunFields
 from runcard.documents.session.team import Team
@@ -23,8 +23,7 @@ UNKNOWN = "it is unknown whether it is still running"
 ON_OTHER_HOST = "it runs on another host, so its state cannot be checked from here"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRun:
+class ShownRun(NamedTuple):
     """A run with everything that `runcard show` prints."""
 
     record: Record

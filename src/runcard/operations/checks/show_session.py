@@ -2,11 +2,9 @@
 
 import contextlib
 import os
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from runcard.documents.session.instance import Instance
+from runcard.documents.kinds import INSTANCE
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
@@ -15,8 +13,7 @@ from runcard.store.amendments.read import Amendments
 from runcard.store.record import MissingDocumentError, Record
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSession:
+class ShownSession(NamedTuple):
     """A session with everything that `runcard show` prints."""
 
     record: Record
@@ -46,6 +43,8 @@ class ShownSession:
             raise UsageError(
                 f"{len(matches)} agents are called {printable(name)}", hint=f"name one by its id: {ids}"
             )
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
+
         names = [word for entry in instances for word in (entry["name"], entry["instance_id"])]
         near = get_close_matches(name[:100], names, 1)
         some = ", ".join(printable(entry["name"]) for entry in instances[:10])
@@ -55,8 +54,7 @@ class ShownSession:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ShownInstance:
+class ShownInstance(NamedTuple):
     """One agent of a session with everything that `runcard show` prints."""
 
     session: str
@@ -105,9 +103,7 @@ def open_output(run: Record, amendments: Amendments) -> BinaryIO:
 
 
 def _document(session: Record, instance_id: str, limits: Limits | None) -> JsonObject:
-    return session.load(
-        layout.instance_file(instance_id, layout.METADATA), Instance.kind.name, limits
-    ).to_dict()
+    return session.load(layout.instance_file(instance_id, layout.METADATA), INSTANCE.name, limits).to_dict()
 
 
 def _open(record: Record, path: str, message: str, why: str, amendments: Amendments) -> BinaryIO:

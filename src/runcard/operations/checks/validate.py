@@ -8,7 +8,6 @@ documents are not.
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from runcard.documents import reader
@@ -30,8 +29,7 @@ _TELLING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedDocument:
+class CheckedDocument(NamedTuple):
     """One document and everything that was found about it."""
 
     path: str
@@ -107,8 +105,7 @@ class ReadDocument(NamedTuple):
     examined: reader.ParsedDocument
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
+class _Check(NamedTuple):
     kind: str | None
     limits: Limits
     root: str | None = None
@@ -163,14 +160,14 @@ class _Check:
         if isinstance(read, CheckedDocument):
             yield read
         elif read.examined.report.kind == TEAM.name:
-            yield from replace(self, kind=None)._session(record, read)  # noqa: SLF001 - its own
+            yield from self._replace(kind=None)._session(record, read)  # noqa: SLF001 - its own
         else:
             yield CheckedDocument(read.path, read.examined.report)
 
     def folder(self, root: str) -> Iterator[CheckedDocument]:
         """Documents in a folder are found by content, also when a kind is named; then they are checked as that kind."""
         count = 0
-        for checked in replace(self, kind=None).below(root):
+        for checked in self._replace(kind=None).below(root):
             count += 1
             is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
             yield self.file(checked.path) if is_other else checked
@@ -286,10 +283,10 @@ def _as_of_now(path: str, examined: reader.ParsedDocument) -> Report:
         return report
     word = "is interrupted" if status == "interrupted" else "is not closed"
     findings = tuple(
-        replace(finding, message=f"the run {word}: {remark}") if finding.rule == "status.running" else finding
+        finding._replace(message=f"the run {word}: {remark}") if finding.rule == "status.running" else finding
         for finding in report.findings
     )
-    return replace(report, findings=findings)
+    return report._replace(findings=findings)
 
 
 def _missing_document(path: str) -> Finding:

@@ -4,7 +4,6 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,11 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
+    is_record,
     verify_directories,
     verify_directory,
 )
 from runcard.operations.checks.verify_result import Verified, guarded
-from runcard.operations.checks.verify_store import is_record, verify_archive_folder, verify_folder
 from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.ledger import in_order
@@ -86,6 +85,8 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
     if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
         yield _archive(name, progress, limits)
     elif os.path.lexists(name):
+        from runcard.operations.checks.verify_store import verify_archive_folder, verify_folder  # noqa: PLC0415 - long to load
+
         is_archive_folder = layout.is_archive_folder(name)
         yield from (verify_archive_folder if is_archive_folder else verify_folder)(name, progress, limits)
     else:
@@ -110,7 +111,7 @@ def _directories(
 
 def _as_named(checked: CheckedDirectory) -> Verified:
     mentions = (checked.key.name, checked.head) if isinstance(checked.head, str) else (checked.key.name,)
-    return replace(checked.result, is_named=True, mentions=mentions)
+    return checked.result._replace(is_named=True, mentions=mentions)
 
 
 def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -118,7 +119,7 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     try:
         record = open_record(word, limits)
     except StoreError as error:
-        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.full_hint)
+        yield Verified(word, unreadable(word, error)._replace(records=0), hint=error.full_hint)
         return
     if not record.is_archived:
         yield _as_named(verify_directory(record.path, None, progress, limits))
@@ -178,14 +179,14 @@ def _missing_directory(record: Record) -> Iterator[Verified]:
 
     result = guarded(store, check, store)
     if result.verdict.findings:
-        yield replace(result, verdict=replace(result.verdict, records=0))
+        yield result._replace(verdict=result.verdict._replace(records=0))
 
 
 def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
     from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - few archives are named
 
     mentions = (layout.archived_name(path),)
-    return replace(verify_archive(path, progress, limits), is_named=True, mentions=mentions)
+    return verify_archive(path, progress, limits)._replace(is_named=True, mentions=mentions)
 
 
 class VerifySummary:

@@ -6,7 +6,6 @@ ledgers and indexes can be hostile. One that leads out of the store, or through 
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -157,7 +156,7 @@ class ArchivesCheck:
         def check() -> Verdict:
             verdict = verify_record(record, limits=limits, progress=progress)
             more = [*index_findings(record), *self._location_findings(record)]
-            return replace(verdict, findings=(*verdict.findings, *more))
+            return verdict._replace(findings=(*verdict.findings, *more))
 
         return guarded(path, check, self.store)
 
@@ -228,7 +227,7 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
 
     def check() -> Verdict:
         verdict = verify_record(record, limits=limits, progress=progress)
-        return replace(verdict, findings=(*verdict.findings, *damaged, *index_findings(record)))
+        return verdict._replace(findings=(*verdict.findings, *damaged, *index_findings(record)))
 
     return guarded(path, check, _trusted_store(record))
 

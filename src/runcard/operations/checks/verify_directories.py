@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,13 +10,12 @@ from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
-from runcard.parallel.forks import work_in_order
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex
 from runcard.store.ledger_search import search_ledgers
 from runcard.store.record import SESSION, DirectoryRecord, Progress
-from runcard.store.verification import Verdict, unreadable, verify_collection, verify_record
+from runcard.store.verification import Verdict, unreadable, verify_record
 
 
 class CheckedDirectory(NamedTuple):
@@ -37,10 +35,22 @@ def verify_directories(
 ) -> Iterator[CheckedDirectory]:
     """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
 
-    def check(path: str, report: Progress) -> CheckedDirectory:
+    def check(path: str, report: Progress | None) -> CheckedDirectory:
         return verify_directory(path, indexes.get(layout.store_of(path)), report, limits)
 
+    if len(paths) == 1:
+        return (check(path, progress) for path in paths)
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - it loads pickle
+
     return work_in_order(paths, check, progress)
+
+
+def is_record(path: str) -> bool:
+    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
+    return any(
+        layout.may_be_file(os.path.join(path, name), follow=True)
+        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
+    )
 
 
 def verify_directory(
@@ -59,22 +69,24 @@ def _verified(
 ) -> Verified:
     path, store = record.path, record.store
     if layout.is_collection(path):
+        from runcard.store.verification.session import verify_collection  # noqa: PLC0415 - long to load
+
         return guarded(path, partial(verify_collection, path))
     if record.is_instance:
         problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
-        return Verified(path, replace(unreadable(path, problem), records=0))
+        return Verified(path, unreadable(path, problem)._replace(records=0))
     if record.kind == SESSION and os.path.basename(real := os.path.realpath(path)) != record.name:
         record = DirectoryRecord(real, limits)  # its name is a part of its chains
     check = partial(verify_record, record, progress=progress, limits=limits, index=index)
     result = guarded(path, check, store)
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
-    return replace(result, verdict=_as_of_now(record, result.verdict)) if is_open else result
+    return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result
 
 
 def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
     """The verdict on a run that is not closed, with the current state of its process and its ledger entry."""
     findings = [
-        replace(finding, message=_open_message(run)) if finding.kind == "open" else finding
+        finding._replace(message=_open_message(run)) if finding.kind == "open" else finding
         for finding in verdict.findings
     ]
     name = findings[0].record or ""
@@ -86,7 +98,7 @@ def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
         if any(entry.id == run.id for ledger in ledgers for entry in ledger.entries):
             message = "it says that it is not closed, and the ledger has it as closed"
             findings.append(ledger_finding(name, layout.METADATA, message, breaks=INTACT))
-    return replace(verdict, findings=tuple(findings))
+    return verdict._replace(findings=tuple(findings))
 
 
 def _open_message(run: DirectoryRecord) -> str:

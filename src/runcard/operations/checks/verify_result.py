@@ -1,15 +1,14 @@
 """One result of `verify`: the verdict on a record, on the ledgers of a store, or on a store without records."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runcard.errors import RuncardError
 from runcard.files import failure
 from runcard.store.verification import Verdict, unreadable
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(NamedTuple):
     """One record, or the ledgers of a store, with its verdict."""
 
     path: str

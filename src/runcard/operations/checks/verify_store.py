@@ -7,7 +7,6 @@ was checked only the digest of its key.
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runcard.documents.findings import Finding, ledger_finding
@@ -17,6 +16,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
+    is_record,
     verify_directories,
     verify_directory,
 )
@@ -24,13 +24,8 @@ from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
 from runcard.store.ledger_index import LedgerIndex, RecordKeys
 from runcard.store.record import DirectoryRecord, Progress
-from runcard.store.verification import (
-    Verdict,
-    is_store,
-    unreadable,
-    verify_ledgers,
-    verify_open_marks,
-)
+from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
+from runcard.store.verification.lost_runs import verify_open_marks
 
 if TYPE_CHECKING:
     from runcard.operations.checks.verify_archives import ArchivesCheck
@@ -86,16 +81,8 @@ def verify_archive_folder(
         yield Verified(folder, Verdict(tuple(findings), records=0), store)
 
 
-def is_record(path: str) -> bool:
-    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
-    return any(
-        layout.may_be_file(os.path.join(path, name), follow=True)
-        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
-    )
-
-
 def _without_records(verdict: Verdict) -> Verdict:
-    return replace(verdict, records=0)
+    return verdict._replace(records=0)
 
 
 def _count_deleted(store: str) -> int:

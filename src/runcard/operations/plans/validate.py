@@ -3,7 +3,7 @@
 The previous contents of the section are ignored. Nothing else in the file changes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runcard.documents import reader
 from runcard.documents.findings import Finding
@@ -79,7 +79,7 @@ def _check(plan: Plan) -> Findings:
         content, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, check_files=check_in_project
     ).report
     findings = tuple(finding for finding in report.findings if not finding.path.startswith("/validation"))
-    return replace(report, findings=findings)
+    return report._replace(findings=findings)
 
 
 def _section(report: Findings) -> JsonObject:

@@ -66,7 +66,7 @@ class _ParsedSpec:
                 pointer: (place.line, place.column) for pointer, place in locate(self.text, pointers).items()
             }
         return sorted_findings(
-            replace(finding, line=places[finding.path][0], column=places[finding.path][1])
+            finding._replace(line=places[finding.path][0], column=places[finding.path][1])
             for finding in findings
         )
 
@@ -153,7 +153,7 @@ def _decoded(name: str, data: bytes, limits: Limits) -> _ParsedSpec:
         return _ParsedSpec(decode_yaml(data, limits), as_text(data, limits), is_yaml=True)
     except EncodingError as error:
         problem = finding(error.rule, "", error.message, hint=error.hint)
-        problem = replace(problem, line=error.line, column=error.column)
+        problem = problem._replace(line=error.line, column=error.column)
         raise InvalidSpec(Report((problem,), SESSION_SPEC.name), name, None) from error
 
 

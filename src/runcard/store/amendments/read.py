@@ -7,8 +7,9 @@ An entry that changes none is a remark.
 
 import os
 import re
-from dataclasses import dataclass, field
-from typing import TypeGuard
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeGuard
 
 from runcard.documents.chain import ChainCheck, Journal, check, parse
 from runcard.encoding import JsonObject
@@ -19,8 +20,7 @@ REDACTION, MIGRATION = "redaction", "migration"
 NOTE, TAG, EVALUATION, APPROVAL = "note", "tag", "evaluation", "approval"
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(NamedTuple):
     """An amendment that changed or removed a file."""
 
     kind: str  # redaction, migration, …
@@ -29,7 +29,7 @@ class FileChange:
     new: str | None
     who: str
     why: str
-    payload: JsonObject = field(default_factory=dict)  # of the entry
+    payload: JsonObject  # of the entry
 
     def __str__(self) -> str:
         return self.by("withheld" if self.new is None else "amended")
@@ -50,8 +50,7 @@ class FileChange:
         return {"kind": self.kind, **self.payload}
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(NamedTuple):
     """An amendment that changes no file: a note, a tag, an evaluation, an approval."""
 
     kind: str
@@ -85,13 +84,12 @@ class Remark:
         return {"kind": self.kind, **self.payload}
 
 
-@dataclass(frozen=True, slots=True)
-class Amendments:
+class Amendments(NamedTuple):
     """The amendments of a record."""
 
     journal: Journal | None = None
     entries: tuple[FileChange | Remark, ...] = ()
-    by_path: dict[str, list[FileChange]] = field(default_factory=dict)
+    by_path: Mapping[str, list[FileChange]] = MappingProxyType({})
 
     @property
     def changes(self) -> tuple[FileChange, ...]:

@@ -14,9 +14,7 @@ from runcard.encoding import JsonObject, Limits, as_text, decode_json, encode_js
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import printable, read_file
 
-_TOML_ERROR = re.compile(
-    r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
-)
+_TOML_ERROR = r"(?s)(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)"
 
 
 def read_configuration(
@@ -105,7 +103,7 @@ def _toml(data: bytes) -> Any:  # noqa: ANN401
     try:
         value = _plain(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        match = _TOML_ERROR.fullmatch(str(error))
+        match = re.fullmatch(_TOML_ERROR, str(error))
         if match is None:
             raise EncodingError("encoding.syntax", str(error)) from error
         lines = text.count("\n") + 1

@@ -16,7 +16,7 @@ from runcard.files import read_regular
 from runcard.store import layout
 from runcard.store.own_directories import open_own, own_entry
 
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_TIMESTAMP = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -45,7 +45,7 @@ def read_heartbeat(run: str, run_id: str) -> str | None:
     if not isinstance(data, dict) or data.get("run_id") != run_id:
         return None
     timestamp = data.get("timestamp")
-    is_ours = isinstance(timestamp, str) and _TIMESTAMP.fullmatch(timestamp) and parse_time(timestamp)
+    is_ours = isinstance(timestamp, str) and re.fullmatch(_TIMESTAMP, timestamp) and parse_time(timestamp)
     return timestamp if is_ours else None
 
 

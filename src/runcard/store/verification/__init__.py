@@ -5,22 +5,17 @@ missing, no end was cut off). Every finding names its file. The docs say what ca
 """
 
 from runcard.store.verification.ledgers import is_store, missing_record, verify_chain, verify_ledgers
-from runcard.store.verification.lost_runs import verify_open_marks
 from runcard.store.verification.run import RunCheck
-from runcard.store.verification.session import SessionCheck, verify_collection
 from runcard.store.verification.verdict import Verdict, unreadable
 from runcard.store.verification.verify_record import verify_record
 
 __all__ = [
     "RunCheck",
-    "SessionCheck",
     "Verdict",
     "is_store",
     "missing_record",
     "unreadable",
     "verify_chain",
-    "verify_collection",
     "verify_ledgers",
-    "verify_open_marks",
     "verify_record",
 ]

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO, ClassVar
@@ -74,7 +73,7 @@ class RecordCheck(ABC):
     def findings(self, problems: Iterable[Finding], progress: Progress | None) -> Findings:
         """All findings, those about the place that holds the record first."""
         for problem in problems:
-            yield replace(problem, record=self.name)
+            yield problem._replace(record=self.name)
         metadata = self._metadata()
         if metadata is None:
             yield self._no_document()

@@ -1,6 +1,6 @@
 """The verdict on a record: findings, and whether it is intact and complete."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runcard.documents.findings import (
     COMPLETE,
@@ -16,8 +16,7 @@ from runcard.errors import RuncardError
 from runcard.files import printable
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The findings about one record, or about a whole store."""
 
     findings: tuple[Finding, ...]

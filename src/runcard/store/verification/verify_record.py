@@ -3,8 +3,8 @@
 from runcard.encoding import Limits
 from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import SESSION, Progress, Record
+from runcard.store.verification.record_check import RecordCheck
 from runcard.store.verification.run import RunCheck
-from runcard.store.verification.session import SessionCheck
 from runcard.store.verification.verdict import Verdict
 
 
@@ -20,5 +20,13 @@ def verify_record(
     `index` is that of the ledgers of its store; without it they are searched for this record.
     """
     problems = record.problems(progress)  # an archive is read here; only then its kind is certain
-    check = SessionCheck if record.kind == SESSION else RunCheck
-    return Verdict(tuple(check(record, limits or Limits(), index).findings(problems, progress)))
+    check = _check_of(record)(record, limits or Limits(), index)
+    return Verdict(tuple(check.findings(problems, progress)))
+
+
+def _check_of(record: Record) -> type[RecordCheck]:
+    if record.kind != SESSION:
+        return RunCheck
+    from runcard.store.verification.session import SessionCheck  # noqa: PLC0415 - it imports all documents of a session
+
+    return SessionCheck
