@@ -26,7 +26,7 @@ _ENTRY = 230  # bytes of an entry besides the text of its path
 _BLOCK = 512  # entries that are read at once
 
 
-class _Block(NamedTuple):
+class _BlockOfEntries(NamedTuple):
     """Entries in the file: the first path, and where they are."""
 
     first: bytes
@@ -40,13 +40,13 @@ class PathTable(Generic[V]):
     def __init__(self) -> None:
         self._recent: dict[str, V] = {}
         self._recent_size = 0
-        self._chains: list[list[_Block]] = []  # a later one has later values
+        self._chains: list[list[_BlockOfEntries]] = []  # a later one has later values
         self._last = b""  # the last path of the last chain
         self._moved = 0  # entries in the file
         self._descriptor = -1
         self._end = 0  # of the file
         self._can_move = True
-        self._cached: tuple[_Block, dict[str, V]] | None = None
+        self._cached: tuple[_BlockOfEntries, dict[str, V]] | None = None
 
     def __del__(self) -> None:
         if self._descriptor >= 0:
@@ -91,17 +91,17 @@ class PathTable(Generic[V]):
             return _merged([*chains, chain(last, recent)])
         return _merged([*chains, iter(recent)])
 
-    def _entries(self, blocks: list[_Block]) -> Iterator[tuple[str, V]]:
+    def _entries(self, blocks: list[_BlockOfEntries]) -> Iterator[tuple[str, V]]:
         for block in blocks:
             yield from zip(*self._load(block), strict=True)
 
-    def _load(self, block: _Block) -> tuple[list[str], list[V]]:
+    def _load(self, block: _BlockOfEntries) -> tuple[list[str], list[V]]:
         import json  # noqa: PLC0415 - see _temporary_file
 
         data = os.pread(self._descriptor, block.size, block.offset)
         return cast("tuple[list[str], list[V]]", json.loads(data))
 
-    def _read(self, block: _Block) -> dict[str, V]:
+    def _read(self, block: _BlockOfEntries) -> dict[str, V]:
         """The entries of a block; those of the last one are kept, since paths are often searched in order."""
         if self._cached is None or self._cached[0] != block:
             self._cached = block, dict(zip(*self._load(block), strict=True))
@@ -125,7 +125,7 @@ class PathTable(Generic[V]):
         self._moved += len(entries)
         self._recent, self._recent_size = {}, 0
 
-    def _write_run(self, entries: Iterator[tuple[str, V]]) -> list[_Block]:
+    def _write_run(self, entries: Iterator[tuple[str, V]]) -> list[_BlockOfEntries]:
         import json  # noqa: PLC0415 - see _temporary_file
 
         if self._descriptor < 0:
@@ -134,7 +134,7 @@ class PathTable(Generic[V]):
         while some := list(islice(entries, _BLOCK)):
             data = json.dumps(list(zip(*some, strict=True)), separators=(",", ":")).encode("ascii")
             _write_at(self._descriptor, data, self._end)
-            run.append(_Block(encode_name(some[0][0]), self._end, len(data)))
+            run.append(_BlockOfEntries(encode_name(some[0][0]), self._end, len(data)))
             self._end += len(data)
         return run
 
