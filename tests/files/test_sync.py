@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,20 @@ def test_what_has_disappeared_or_changed_its_kind_is_skipped(
     kinds += [(path, FileKind.DIRECTORY) for path in ("gone", "link", "inner/deep/0")]
     sync_tree(str(tmp_path), [*kinds, ("inner/deep/1", FileKind.FILE)])
     assert synced == [str(tmp_path / "inner" / "deep" / "1"), str(tmp_path)]
+
+
+def test_where_too_many_files_are_open_everything_is_synced(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tree(tmp_path, count=100)
+    waiting(monkeypatch, MUCH)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, limits[1]))
+    try:
+        sync_tree(str(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert synced == [ALL]
 
 
 @pytest.mark.parametrize("name", ["inner/deep/1", "inner"])

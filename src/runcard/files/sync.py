@@ -28,7 +28,6 @@ _START_WRITING = 2  # SYNC_FILE_RANGE_WRITE
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Errors for a name that has disappeared, or now stands for something else.
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO}
-_UNREADABLE = {errno.EACCES, errno.EPERM}
 
 
 def sync_tree(root: str, entries: Iterable[tuple[str, FileKind]] | None = None) -> None:
@@ -95,7 +94,7 @@ def _bytes_waiting() -> int | None:
 
 
 def _sync_one_by_one(root: str, entries: Sequence[tuple[str, FileKind]]) -> bool:
-    """Sync each file and each directory; False if one cannot be opened for it."""
+    """Sync each file and each directory; False if one may not be opened for it, or too many files are open."""
     top = os.open(root, _DIRECTORY)
     try:
         for start in range(0, len(entries), _BATCH):
@@ -118,10 +117,8 @@ def _sync_batch(top: int, entries: Sequence[tuple[str, FileKind]]) -> bool:
             try:
                 opened[_open(top, path, kind)] = path
             except OSError as error:
-                if error.errno in _UNREADABLE:
-                    return False
                 if error.errno not in _GONE:
-                    raise OSError(error.errno, error.strerror, path) from error
+                    return False
         _start_writing(opened)
         for descriptor, path in opened.items():
             try:
