@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -22,6 +24,7 @@ import runcard
 from runcard.observe.process import this_process
 from runcard.operations.checks.show import show
 from runcard.operations.runs.close import close
+from runcard.recording import run as recording_run
 from runs.harness import (
     assert_closed,
     assert_one_story,
@@ -427,3 +430,29 @@ def test_where_the_file_system_knows_no_locks_the_process_decides(place: Path) -
     for store in (place / "a", place / "b"):
         close_all(*runs_of(store))  # where there are locks again
         assert_closed(store, runs=1)
+
+
+class _StartedRun:
+    is_open = True
+
+
+def test_another_thread_may_start_a_run_while_the_open_ones_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed: WeakSet[Any] = WeakSet()
+    monkeypatch.setattr(recording_run, "_journal_events", listed)
+    runs = [_StartedRun() for _ in range(3)]
+    listed.update(runs)
+
+    def start_once(frame: FrameType, event: str, _: object) -> None:
+        """Called when the next run of the list is fetched: that is where Python may switch to another thread."""
+        if event == "return" and frame.f_code is WeakSet.__iter__.__code__ and len(runs) == 3:
+            runs.append(_StartedRun())
+            listed.add(runs[-1])
+
+    sys.setprofile(start_once)
+    try:
+        found = recording_run.open_journal_events()
+    finally:
+        sys.setprofile(None)
+    assert len(found) == len(runs) == 4

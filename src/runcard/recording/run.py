@@ -262,7 +262,9 @@ class JournalEvents(EventRecorder):
 
 def open_journal_events() -> list[JournalEvents]:
     """Those of the runs that this process has started and not ended."""
-    return [events for events in list(_journal_events) if events.is_open]
+    while True:
+        with contextlib.suppress(RuntimeError):  # another thread started a run meanwhile
+            return [events for events in list(_journal_events) if events.is_open]
 
 
 def _reset_after_fork() -> None:
