@@ -42,14 +42,14 @@ from runcard.files import (
     sync_tree,
 )
 from runcard.observe.clock import timestamp
-from runcard.recording.journal_facts import FoldedEvents, JournalFacts
+from runcard.recording.journal_facts import FoldedEvents, JournalFacts, WrittenEvents
 from runcard.store import layout
 from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.heartbeat import read_heartbeat
-from runcard.store.runs.open_journals import OpenJournals, find_run_id
+from runcard.store.runs.open_journals import OpenJournals, OwnJournal, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
 from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
 
@@ -73,7 +73,8 @@ class RecorderState(NamedTuple):
 
     start: JsonObject  # the start document
     written_document: bytes  # the same as it was written
-    journal_sha256: str  # of the journal as the recorder wrote it
+    journal: OwnJournal  # as the recorder wrote it
+    events: WrittenEvents
 
 
 class RunCloser:
@@ -86,10 +87,10 @@ class RunCloser:
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
         run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
         self._facts = None if state else JournalFacts(run_id)
-        self._first_fold: FoldedEvents | None = (
-            FoldedEvents()
-        )  # of the lines in the order in which they are found
-        self._journals = OpenJournals(run, run_id, self._read_line)
+        # Of the lines in the order in which they are found; a recorder has folded its own.
+        self._first_fold: FoldedEvents | None = None if state else FoldedEvents()
+        on_line = None if state else self._read_line
+        self._journals = OpenJournals(run, run_id, on_line, own=state.journal if state else None)
         self._has_added_events = False  # by the closing itself
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
@@ -116,8 +117,7 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        self._sync_files()
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
+        write_run_file(self.run, layout.METADATA, data, sync=self._sync_files)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -127,12 +127,16 @@ class RunCloser:
         remove_open_mark(self.run)
         return document
 
-    def _sync_files(self) -> None:
-        """Make all files durable besides metadata.json, which is replaced next."""
-        replaced = {layout.METADATA, layout.CHECKSUMS}
-        others = ((path, kind) for path, kind in self._walked() if path not in replaced)
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
-            sync_tree(self.run, itertools.chain([(layout.CHECKSUMS, FileKind.FILE)], others))
+    def _sync_files(self, new_document: str) -> None:
+        """Make all files durable, with the one that replaces metadata.json next."""
+        own = (new_document, layout.CHECKSUMS)
+        others = ((path, kind) for path, kind in self._walked() if path not in {layout.METADATA, *own})
+        try:
+            sync_tree(self.run, itertools.chain(((name, FileKind.FILE) for name in own), others))
+        except OSError as error:
+            if error.errno in GONE_ERRNOS:
+                raise  # see write_run_file
+            raise failure(error, str(error.filename or self.run), "close") from error  # not the document's
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
@@ -238,7 +242,7 @@ class RunCloser:
         if self._facts is not None:
             self._facts.add(entry)
         if self._first_fold is not None:
-            self._first_fold.add(entry)
+            self._first_fold.add(entry.line)
             if len(self._first_fold.last_lines) > 1:
                 self._first_fold = None  # the lines are to be merged first
 
@@ -257,7 +261,7 @@ class RunCloser:
         if folded is None or self._has_added_events or not self._journals.has_one_writer:
             folded = FoldedEvents()
             for entry in self._journals:
-                folded.add(entry)
+                folded.add(entry.line)
         folded.events.count_once(self._journals.lines)
         self._folded = folded.events.document(self.start, self._newest_file)
         self._chains = chain.heads(folded.last_lines.values())
@@ -348,8 +352,9 @@ class RunCloser:
                 torn = f"the last line was torn, {len(file.torn)} bytes were dropped"
                 self._add_warning("torn-tail", f"{file.name}: {torn}")
         if self._state and not self._has_added_events and self._journals.has_one_writer:
-            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal_sha256
-        if self._journal_is_ours:
+            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal.sha256
+        if self._journal_is_ours and self._state:
+            self._first_fold = self._state.events.take(self._state.journal.head.count)
             return
         for writer, fault in sorted(self._journal_facts().first_faults.items()):
             self._add_warning(
