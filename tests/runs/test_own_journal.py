@@ -14,6 +14,7 @@ from runcard.documents import chain
 from runcard.documents.run.fold import fold_events
 from runcard.encoding import encode_json
 from runcard.files import sync
+from runcard.recording import heartbeat
 from runcard.recording.journal_facts import WrittenEvents
 from runcard.store.runs import journal_source, open_journals
 from runs.runs import verdict
@@ -141,10 +142,15 @@ def test_the_final_document_is_synced_together_with_the_other_files(
     assert closing[-1].startswith("ledger-")
 
 
-def test_runs_that_follow_each_other_share_the_thread_of_the_heartbeat(tmp_path: Path) -> None:
+def test_runs_that_follow_each_other_share_the_thread_of_the_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heartbeat.HEARTBEAT.pause()  # the thread of an earlier run
+    monkeypatch.setattr(heartbeat, "INTERVAL", 1000.0)
     threads = []
     for _ in range(3):
         with runcard.record(tmp_path / "outputs", strict=True):
             threads += [thread for thread in threading.enumerate() if thread.name == "runcard-heartbeat"]
+    heartbeat.HEARTBEAT.pause()
     assert len(threads) == 3
     assert len(set(threads)) == 1
