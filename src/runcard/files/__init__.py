@@ -3,7 +3,7 @@
 Names are `str`, decoded as UTF-8 with `surrogateescape` in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import Sync, write_all, write_atomic
+from runcard.files.atomic import Sync, SyncAll, write_all, write_atomic
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.opening import (
@@ -29,6 +29,7 @@ __all__ = [
     "OnError",
     "PathTable",
     "Sync",
+    "SyncAll",
     "WalkEntry",
     "check_relative",
     "decode_name",

@@ -11,7 +11,7 @@ users whom its final mode excludes. A process that is killed can leave its tempo
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from stat import S_IMODE, S_ISLNK
 
@@ -27,6 +27,9 @@ class Sync(Enum):
     LATER = "nothing: the caller syncs many files together"
 
 
+SyncAll = Callable[[str], object]  # syncs the temporary file of this name, and others with it
+
+
 def write_atomic(
     path: str | os.PathLike[str],
     data: bytes | Iterable[bytes],
@@ -34,10 +37,11 @@ def write_atomic(
     mode: int | None = None,
     replace: bool = True,
     follow: bool = True,
-    sync: Sync = Sync.FILE,
+    sync: Sync | SyncAll = Sync.FILE,
 ) -> None:
     """Make `data`, as a whole or in blocks, the contents of `path`, synced to disk as far as `sync` says.
 
+    A function as `sync` is called with the name of the temporary file, which is in the same directory, before it is renamed.
     Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
     its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
     link included, raises FileExistsError. Every OSError names `path`.
@@ -60,7 +64,9 @@ def _link_loop() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _write(path: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool) -> bool:
+def _write(
+    path: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync | SyncAll, *, replace: bool
+) -> bool:
     """Write the file; returns False, and writes nothing, if the name is a link that must stay."""
     folder, name = os.path.split(path)
     directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -76,7 +82,13 @@ def _write(path: str, data: bytes | Iterable[bytes], mode: int | None, sync: Syn
 
 
 def _write_in(
-    directory: int, name: str, data: bytes | Iterable[bytes], mode: int | None, sync: Sync, *, replace: bool
+    directory: int,
+    name: str,
+    data: bytes | Iterable[bytes],
+    mode: int | None,
+    sync: Sync | SyncAll,
+    *,
+    replace: bool,
 ) -> None:
     descriptor, temporary = _create(directory, name, 0o666 if mode is None else mode)
     try:
@@ -89,6 +101,8 @@ def _write_in(
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        if not isinstance(sync, Sync):
+            sync(temporary)
         _rename(directory, temporary, name, replace=replace)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename

@@ -17,14 +17,8 @@ from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.observe.process import is_alive
-from runcard.recording.run_closer import (
-    RecorderState,
-    RunCloser,
-    ledger_entry,
-    read_bytes,
-    read_document,
-    status_in,
-)
+from runcard.recording.run_closer import RecorderState, RunCloser, ledger_entry
+from runcard.recording.run_documents import read_bytes, read_document, status_in
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.locks import lock_folder

@@ -1,7 +1,8 @@
 """A thread that notes every few seconds that the runs of this process are alive.
 
-If the process is killed, the last heartbeat tells when it was still working. There is one thread for all runs; it lives as long
-as a run is open, and never keeps the program from ending.
+If the process is killed, the last heartbeat tells when it was still working. There is one thread for all runs. It ends when
+no run is open at the time of a beat: a program with many short runs does not start a thread for each. It never keeps the
+program from ending.
 
 A forked child has no such thread, and does not speak for the runs of its parent. The thread is stopped before a fork and
 started again after it, so that it holds no lock then, and most versions of Python have no reason to warn about a fork with threads.
@@ -43,9 +44,6 @@ class Heartbeat:
         """No beat of this run is written after this."""
         with self._turn:
             self._beats.pop(run_id, None)
-            if not self._beats and self._stop is not None:
-                self._stop.set()
-                self._stop = self._thread = None
 
     def resume(self) -> None:
         """Start the thread, if there is something to do and no thread yet."""
@@ -74,7 +72,14 @@ class Heartbeat:
         # The time of the next beat outlives the thread: forks that follow each other quickly do not put it off.
         while not stop.wait(max(0.0, self._due - time.monotonic())):
             with self._turn:
-                for beat in () if stop.is_set() else self._beats.values():
+                if stop.is_set():
+                    return
+                if not self._beats:
+                    self._stop = self._thread = None
+                    return
+                if time.monotonic() < self._due:
+                    continue  # the run that it was due for has ended, and another one has begun
+                for beat in self._beats.values():
                     beat()
                 self._due = time.monotonic() + INTERVAL
 

@@ -1,5 +1,7 @@
 """What closing a run learns from its events, one at a time: they may be too many for memory."""
 
+import contextlib
+
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_ENDED
@@ -31,6 +33,27 @@ class FoldedEvents:
         self.events = fold.EventFold()
         self.last_lines: dict[str, chain.Line] = {}
 
-    def add(self, entry: chain.JournalEntry) -> None:
-        self.events.add(entry.line)
-        self.last_lines[entry.line["writer"]] = entry.line
+    def add(self, line: chain.Line) -> None:
+        self.events.add(line)
+        self.last_lines[line["writer"]] = line
+
+
+class WrittenEvents:
+    """The events that a recorder writes, folded as it does, so that closing its run need not read them."""
+
+    def __init__(self) -> None:
+        self._folded: FoldedEvents | None = FoldedEvents()
+        self._begun = self._added = 0
+
+    def add(self, line: chain.Line) -> None:
+        """Add a line that is written. One that cannot be folded is no error here: then all are read when the run is closed."""
+        self._begun += 1
+        if self._folded is not None:
+            with contextlib.suppress(Exception):
+                self._folded.add(line)
+                self._added += 1
+
+    def take(self, count: int) -> FoldedEvents | None:
+        """The folded events, once; None unless each of the `count` lines was added once, and none was interrupted by a signal."""
+        folded, self._folded = self._folded, None
+        return folded if self._begun == self._added == count else None

@@ -25,6 +25,7 @@ from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
+from runcard.recording.journal_facts import WrittenEvents
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
@@ -34,6 +35,7 @@ from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
 from runcard.store.runs.config_file import read_config
 from runcard.store.runs.directory import join_run
 from runcard.store.runs.heartbeat import write_heartbeat
+from runcard.store.runs.open_journals import OwnJournal
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -100,6 +102,9 @@ class JournalEvents(EventRecorder):
         self.setup_warnings: list[tuple[str, str]] = []  # type and message, to be recorded and shown
         self._clock = clock
         self._journal = journal
+        self._written_events = WrittenEvents()
+        if journal is not None:
+            journal.on_line = self._written_events.add
         self._journal_pid = os.getpid()
         self._options = options
         self._turn = threading.RLock()
@@ -251,7 +256,8 @@ class JournalEvents(EventRecorder):
             with self.guard_failures():
                 self._write(RUN_ENDED, payload, "info")
                 journal.end()  # no thread adds an event from now on
-                state = RecorderState(self.document, self.written_document, journal.sha256.hexdigest())
+                own = OwnJournal(journal.sha256.hexdigest(), journal.head)
+                state = RecorderState(self.document, self.written_document, own, self._written_events)
                 document = seal_run(self.path, state)
                 self.status = status
                 return document

@@ -1,13 +1,13 @@
 """How a run is closed: its events become its final document, and checksums seal it.
 
 The order makes it safe: the journals are merged, with the warnings of the closing itself; user files that have one of runcard's
-names are moved; README.md is written; SHA256SUMS fixes every file; all of it is synced; then the metadata document, which fixes
-SHA256SUMS, is replaced; the ledger entry comes last. A process that is killed anywhere in between leaves an open run, and
-closing it again gives the same result. Who may close a run is decided in `closing.py`.
+names are moved; README.md is written; SHA256SUMS fixes every file; the new metadata document, which fixes SHA256SUMS, is written
+under a temporary name; all of it is synced; then the document takes its place; the ledger entry comes last. A process that is
+killed anywhere in between leaves an open run, and closing it again gives the same result. Who may close a run is decided in
+`closing.py`.
 """
 
 import contextlib
-import errno
 import hashlib
 import itertools
 import os
@@ -15,11 +15,11 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from runcard import checksums
 from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable, walked_entries
-from runcard.digests import Digest, sha256_bytes, sha256_descriptor
+from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_HEARTBEAT, WARNING_ADDED
@@ -27,41 +27,41 @@ from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
-from runcard.errors import EncodingError, StoreError
+from runcard.errors import StoreError
 from runcard.files import (
     FileKind,
-    NotRegularFileError,
     Sync,
     WalkEntry,
     failure,
     json_name,
-    open_regular,
     printable,
-    read_regular,
     sizes,
     sync_tree,
 )
 from runcard.observe.clock import timestamp
-from runcard.recording.journal_facts import FoldedEvents, JournalFacts
+from runcard.recording.journal_facts import FoldedEvents, JournalFacts, WrittenEvents
+from runcard.recording.run_documents import (
+    file_digest,
+    generation_class,
+    read_bytes,
+    read_document,
+    run_id_in,
+    status_in,
+)
 from runcard.store import layout
 from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.heartbeat import read_heartbeat
-from runcard.store.runs.open_journals import OpenJournals, find_run_id
+from runcard.store.runs.open_journals import OpenJournals, OwnJournal, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
 from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
-
-if TYPE_CHECKING:
-    from runcard.documents.run.generation import Generation
-
 
 CHANGING = "changing-files"  # the type of the warning about files that a process still writes to
 
 _FILES_IN_WARNING = 20
 
-_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 _OWN_NAMES = {*layout.NOT_LISTED, layout.README, layout.OTHER_README}
 _LEFTOVER = re.compile(
     r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
@@ -73,7 +73,8 @@ class RecorderState(NamedTuple):
 
     start: JsonObject  # the start document
     written_document: bytes  # the same as it was written
-    journal_sha256: str  # of the journal as the recorder wrote it
+    journal: OwnJournal  # as the recorder wrote it
+    events: WrittenEvents
 
 
 class RunCloser:
@@ -86,10 +87,10 @@ class RunCloser:
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
         run_id = run_id_in(state.start) if state else find_run_id(run) or open_id
         self._facts = None if state else JournalFacts(run_id)
-        self._first_fold: FoldedEvents | None = (
-            FoldedEvents()
-        )  # of the lines in the order in which they are found
-        self._journals = OpenJournals(run, run_id, self._read_line)
+        # Of the lines in the order in which they are found; a recorder has folded its own.
+        self._first_fold: FoldedEvents | None = None if state else FoldedEvents()
+        on_line = None if state else self._read_line
+        self._journals = OpenJournals(run, run_id, on_line, own=state.journal if state else None)
         self._has_added_events = False  # by the closing itself
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
@@ -116,8 +117,7 @@ class RunCloser:
         if is_too_large(data):
             document = fold.cut_to_size(document)
             data = self._encode(document)
-        self._sync_files()
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE)
+        write_run_file(self.run, layout.METADATA, data, sync=self._sync_files)
         entry = ledger_entry(self.run, document, data)
         # Only a process that closes its own run knows that this user recorded it.
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
@@ -127,19 +127,23 @@ class RunCloser:
         remove_open_mark(self.run)
         return document
 
-    def _sync_files(self) -> None:
-        """Make all files durable besides metadata.json, which is replaced next."""
-        replaced = {layout.METADATA, layout.CHECKSUMS}
-        others = ((path, kind) for path, kind in self._walked() if path not in replaced)
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # see write_run_file
-            sync_tree(self.run, itertools.chain([(layout.CHECKSUMS, FileKind.FILE)], others))
+    def _sync_files(self, new_document: str) -> None:
+        """Make all files durable, with the one that replaces metadata.json next."""
+        own = (new_document, layout.CHECKSUMS)
+        others = ((path, kind) for path, kind in self._walked() if path not in {layout.METADATA, *own})
+        try:
+            sync_tree(self.run, itertools.chain(((name, FileKind.FILE) for name in own), others))
+        except OSError as error:
+            if error.errno in GONE_ERRNOS:
+                raise  # see write_run_file
+            raise failure(error, str(error.filename or self.run), "close") from error  # not the document's
 
     def _encode(self, document: JsonObject) -> bytes:
         """The bytes of a document; it is validated unless this process wrote every event."""
         return (
             encode_json(document)
             if self._journal_is_ours
-            else _generation_class().from_dict(document).to_bytes()
+            else generation_class().from_dict(document).to_bytes()
         )
 
     def _current_document(self) -> JsonObject | None:
@@ -163,7 +167,7 @@ class RunCloser:
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
         start = fold.start_document_in(self._journals.lines) or document
-        return start if isinstance(start, dict) and _generation_class().check(start).valid else None
+        return start if isinstance(start, dict) and generation_class().check(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
         payload = {"type": kind, "message": message, **more}
@@ -238,7 +242,7 @@ class RunCloser:
         if self._facts is not None:
             self._facts.add(entry)
         if self._first_fold is not None:
-            self._first_fold.add(entry)
+            self._first_fold.add(entry.line)
             if len(self._first_fold.last_lines) > 1:
                 self._first_fold = None  # the lines are to be merged first
 
@@ -257,7 +261,7 @@ class RunCloser:
         if folded is None or self._has_added_events or not self._journals.has_one_writer:
             folded = FoldedEvents()
             for entry in self._journals:
-                folded.add(entry)
+                folded.add(entry.line)
         folded.events.count_once(self._journals.lines)
         self._folded = folded.events.document(self.start, self._newest_file)
         self._chains = chain.heads(folded.last_lines.values())
@@ -339,7 +343,7 @@ class RunCloser:
     def _is_our_listing(self) -> bool:
         """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
         listing = snapshot(self.run, self._walked(), layout.NOT_LISTED).contents.listing
-        return _file_digest(os.path.join(self.run, layout.CHECKSUMS)) == listing.digest
+        return file_digest(os.path.join(self.run, layout.CHECKSUMS)) == listing.digest
 
     def _warn_about_journals(self) -> None:
         """Warn about torn, lost and changed lines."""
@@ -348,8 +352,9 @@ class RunCloser:
                 torn = f"the last line was torn, {len(file.torn)} bytes were dropped"
                 self._add_warning("torn-tail", f"{file.name}: {torn}")
         if self._state and not self._has_added_events and self._journals.has_one_writer:
-            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal_sha256
-        if self._journal_is_ours:
+            self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal.sha256
+        if self._journal_is_ours and self._state:
+            self._first_fold = self._state.events.take(self._state.journal.head.count)
             return
         for writer, fault in sorted(self._journal_facts().first_faults.items()):
             self._add_warning(
@@ -426,13 +431,6 @@ def _sha256(blocks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _generation_class() -> "type[Generation]":
-    """The class that validates documents; not needed for a run whose journal only its own recorder has written."""
-    from runcard.documents.run.generation import Generation  # noqa: PLC0415 - long to load
-
-    return Generation
-
-
 def _is_own_name(path: str) -> bool:
     """Whether a path in the directory of a run is one of runcard's own names."""
     if "/" in path:
@@ -443,51 +441,3 @@ def _is_own_name(path: str) -> bool:
 def ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
     fields, digest = RunFields(document), sha256_bytes(data).hex
     return entry_payload("run", fields.run_id, os.path.basename(run), digest, fields.timestamp_end)
-
-
-def read_document(path: str) -> JsonObject | None:
-    """A valid generation document; None for anything else."""
-    data = read_bytes(path)
-    if data is None:
-        return None
-    try:
-        document = decode_json(data)
-    except EncodingError:
-        return None
-    if not isinstance(document, dict) or not _generation_class().check(document).valid:
-        return None
-    return document
-
-
-def read_bytes(path: str) -> bytes | None:
-    """The bytes of a regular file; None if it is missing or a link, which may lead anywhere."""
-    try:
-        return read_regular(path)
-    except OSError as error:
-        if error.errno in _NO_FILE:
-            return None
-        raise failure(error, path, "read") from error
-
-
-def _file_digest(path: str) -> Digest | None:
-    """The digest of a regular file; None if it is missing or a link."""
-    try:
-        descriptor = open_regular(path)
-    except OSError as error:
-        if isinstance(error, NotRegularFileError) or error.errno in _NO_FILE:
-            return None
-        raise failure(error, path, "read") from error
-    try:
-        return sha256_descriptor(descriptor)
-    except OSError as error:
-        raise failure(error, path, "read") from error
-    finally:
-        os.close(descriptor)
-
-
-def status_in(document: JsonObject | None) -> str | None:
-    return None if document is None else RunFields(document).status
-
-
-def run_id_in(document: JsonObject) -> str | None:
-    return RunFields(document).run_id

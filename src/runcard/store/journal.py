@@ -16,10 +16,19 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import EncodedLine, Head, Journal, JournalStream, first_link, parse, write_line
+from runcard.documents.chain import (
+    EncodedLine,
+    Head,
+    Journal,
+    JournalStream,
+    Line,
+    first_link,
+    parse,
+    write_line,
+)
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
@@ -27,6 +36,9 @@ from runcard.files import NotRegularFileError, failure, open_regular, printable,
 from runcard.files.locks import lock_open_file
 from runcard.files.processes import is_alive
 from runcard.store.locks import LOCK_TIMEOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EVENT_LIMIT = 1 << 20  # bytes of the longest line, by default
 
@@ -52,6 +64,7 @@ class _PendingLine(NamedTuple):
 
     start: int  # offset in the file
     data: bytes
+    line: Line  # the same, without what only the chain needs
     head: Head  # of the chain, once it is written
 
 
@@ -76,6 +89,7 @@ class JournalWriter:
         self._limit = limit
         self.head = Head(writer, 0, first_link(record_id, writer))
         self.sha256 = hashlib.sha256()  # of all bytes written
+        self.on_line: Callable[[Line], object] | None = None  # gets each line that is written; must not raise
         self._mutex = threading.Lock()
         self._pending: _PendingLine | None = None
         self._ended = False
@@ -124,8 +138,11 @@ class JournalWriter:
         line, original_size = self._line(seq, fields, payload), None
         if len(line.raw) > self._limit:
             original_size = len(line.raw)
-            line = self._line(seq, *_cut(fields, payload, self._limit, original_size))
-        self._write(line.raw, status.st_size, Head(self.head.writer, seq, line.hash))
+            fields, payload = _cut(fields, payload, self._limit, original_size)
+            line = self._line(seq, fields, payload)
+        head = Head(self.head.writer, seq, line.hash)
+        written = {**fields, "payload": payload, "seq": seq, "writer": head.writer, "hash": line.hash}
+        self._write(_PendingLine(status.st_size, line.raw, written, head))
         if time.monotonic() - self._synced_at >= _SYNC_INTERVAL:
             self.sync()
         return original_size
@@ -139,21 +156,23 @@ class JournalWriter:
             f"the journal {printable(self.path)} is closed", hint="record before the run ends"
         )
 
-    def _write(self, data: bytes, start: int, head: Head) -> None:
-        self._pending = _PendingLine(start, data, head)
+    def _write(self, line: _PendingLine) -> None:
+        self._pending = line
         try:
-            rest = memoryview(data)
+            rest = memoryview(line.data)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._finish_pending()  # if the disk refuses that too: before the next line
             raise failure(error, self.path, "write the journal") from error
-        self._advance(self._pending)
+        self._advance(line)
 
     def _advance(self, line: _PendingLine) -> None:
         """Move the head of the chain to a line that is written."""
         self.sha256.update(line.data)
+        if self.on_line is not None:
+            self.on_line(line.line)
         self.head, self._pending = line.head, None
 
     def _finish_pending(self) -> None:

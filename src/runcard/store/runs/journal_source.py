@@ -89,16 +89,20 @@ class WriterLines:
 
     def add_place(self, entry: JournalEntry, source: JournalSource, start: int, end: int) -> None:
         """Add a line that is to be read from its file."""
+        self.add_places(source, start, end, 1, last=entry.line["seq"])
+
+    def add_places(self, source: JournalSource, start: int, end: int, count: int, *, last: int) -> None:
+        """Add lines that follow each other in a file, to be read from it; `last` is the number of the last one."""
         if not self._sources or self._sources[-1] is not source:
             self._sources.append(source)
             source.has_lines = True
         place = len(self._sources) - 1
         if self._places and (self._places[-4], self._places[-2]) == (place, start):
             self._places[-2] = end
-            self._places[-1] += 1
+            self._places[-1] += count
         else:
-            self._places.extend((place, start, end, 1))
-        self._last = entry.line["seq"]
+            self._places.extend((place, start, end, count))
+        self._last = last
 
     def read(self, block_size: int) -> Iterator[JournalEntry]:
         """All lines."""

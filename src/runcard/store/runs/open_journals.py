@@ -17,7 +17,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from runcard.checksums.unstable_directory import is_concurrent_change
-from runcard.documents.chain import JournalEntry, JournalLines, JournalStream, merge, parse_line
+from runcard.documents.chain import Head, JournalEntry, JournalLines, JournalStream, merge, parse_line
 from runcard.errors import StoreError
 from runcard.store import layout
 from runcard.store.append_only import read_tail
@@ -46,16 +46,29 @@ class JournalFile(NamedTuple):
     )
 
 
-class OpenJournals:
-    """All journals of an open run, and their lines. `on_line` gets each line as it is found, in the order of its writer."""
+class OwnJournal(NamedTuple):
+    """The journal of a recorder as it wrote it: a file with these bytes need not be parsed."""
 
-    def __init__(self, run: str, run_id: str | None, on_line: OnLine | None = None) -> None:
+    sha256: str
+    head: Head
+
+
+class OpenJournals:
+    """All journals of an open run, and their lines. `on_line` gets each line as it is found, in the order of its writer.
+
+    `own` is the journal that this process has written; its lines are read when they are needed, and not given to `on_line`.
+    """
+
+    def __init__(
+        self, run: str, run_id: str | None, on_line: OnLine | None = None, *, own: OwnJournal | None = None
+    ) -> None:
         self.run_id = run_id
         self.size = 0  # bytes of all lines
         self.sha256 = hashlib.sha256()  # of all lines in files, in the order in which they were found
         self.stays_readable = True  # whether lines can be read after their files are removed
         self._run = run
         self._on_line = on_line
+        self._own = own
         self._kept = self._open = 0
         self._writers: dict[str, WriterLines] = {}
         files = (self._read(path) for path in _paths(run))
@@ -122,6 +135,10 @@ class OpenJournals:
 
     def _read_file(self, path: str) -> JournalFile:
         source = JournalSource(path)
+        name = os.path.basename(path) if os.path.dirname(path) == self._run else layout.JOURNAL
+        if self._own is not None and not self._writers and self._add_own(source, self._own):
+            self._open += 1
+            return JournalFile(name, path, b"", has_foreign_lines=False, has_repeated_lines=False)
         stream = JournalStream(source.blocks)
         is_foreign = is_repeated = False
         for entry in stream:
@@ -136,9 +153,20 @@ class OpenJournals:
             self._open += 1
         is_torn_line = stream.torn.startswith(_LINE_START) or _LINE_START.startswith(stream.torn)
         is_foreign = is_foreign or bool(stream.damaged) or not is_torn_line
-        name = os.path.basename(path) if os.path.dirname(path) == self._run else layout.JOURNAL
         torn = stream.torn if is_torn_line else b""
         return JournalFile(name, path, torn, is_foreign, is_repeated)
+
+    def _add_own(self, source: JournalSource, own: OwnJournal) -> bool:
+        """Add all lines of a file without parsing them; False if it is not the journal that this process has written."""
+        digest, size = hashlib.sha256(), 0
+        for block in source.blocks():
+            digest.update(block)
+            size += len(block)
+        if digest.hexdigest() != own.sha256 or not own.head.count:
+            return False
+        self._lines_of(own.head.writer).add_places(source, 0, size, own.head.count, last=own.head.count)
+        self.size, self.sha256 = size, digest
+        return True
 
     def _add_line(self, entry: JournalEntry, source: JournalSource, offset: int) -> bool:
         """Add a line of this run; False if it was found before."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from runcard.checksums.unstable_directory import GONE_ERRNOS
-from runcard.files import Sync, failure, fsync_directory, write_atomic
+from runcard.files import Sync, SyncAll, failure, fsync_directory, write_atomic
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.locks import lock_folder
@@ -27,8 +27,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 Contents = bytes | Callable[[], Iterable[bytes]]  # the second for those that are too long for memory
 
 
-def write_run_file(run: str, name: str, data: Contents, *, sync: Sync) -> None:
-    """Make `data` the contents of a file in the directory of a run, atomically."""
+def write_run_file(run: str, name: str, data: Contents, *, sync: Sync | SyncAll) -> None:
+    """Make `data` the contents of a file in the directory of a run, atomically. For `sync` see `write_atomic`."""
     path = os.path.join(run, name)
     try:
         write_atomic(path, _blocks(data), follow=False, sync=sync)
@@ -42,13 +42,16 @@ def _blocks(data: Contents) -> bytes | Iterable[bytes]:
     return data if isinstance(data, bytes) else data()
 
 
-def _write_from_store(run: str, name: str, data: Contents, sync: Sync) -> None:
+def _write_from_store(run: str, name: str, data: Contents, sync: Sync | SyncAll) -> None:
     """Write the file in the store's own folder, which the user's processes leave alone, and move it into the run."""
     own = layout.own_folder(layout.store_of(run))
     temporary = os.path.join(own, f".{name}.{os.urandom(4).hex()}.tmp")
     try:
         with lock_folder(own):  # or another process removes it as a leftover
-            write_atomic(temporary, _blocks(data), sync=sync)
+            write_atomic(temporary, _blocks(data), sync=sync if isinstance(sync, Sync) else Sync.FILE)
+            if not isinstance(sync, Sync):
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # nothing is left to sync
+                    sync(os.path.basename(temporary))
             try:
                 _move_with_retries(temporary, run, name)
             except BaseException:
