@@ -85,7 +85,7 @@ def collect(spec: Path, store: Path, *strace: str, environment: dict[str, str] |
     """Run the command on one core, so that the same call has the same number each time; strace has these options."""
     store.mkdir()
     core = str(min(os.sched_getaffinity(0)))
-    traced = (STRACE, "-f", "-qq", "-o", str(store.with_suffix(".trace")), *strace)
+    traced = (STRACE, "-f", "--seccomp-bpf", "-qq", "-o", str(store.with_suffix(".trace")), *strace)
     ended = subprocess.run(
         ["taskset", "-c", core, *traced, *COMMAND, "collect", str(spec), "--artifacts", str(store)],
         capture_output=True,

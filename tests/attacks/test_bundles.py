@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from attacks.archive_parts import MEMORY, file, gzipped, link, member, runcard
+from conftest import Cli
 from runcard.store.archives import tar
 
 Member = tuple[tarfile.TarInfo, bytes]
@@ -108,8 +109,12 @@ OBEYED = [
 
 
 @pytest.mark.parametrize("name", OBEYED)
-def test_a_file_that_tools_obey_is_never_written(bundle: Path, tmp_path: Path, name: str) -> None:
-    assert_refused(tmp_path, with_files(bundle, tmp_path / "b.tar.gz", [file(name)]), "obey")
+def test_a_file_that_tools_obey_is_never_written(bundle: Path, here: Path, cli: Cli, name: str) -> None:
+    done = cli("import-bundle", with_files(bundle, here / "b.tar.gz", [file(name)]), "theirs")
+    assert done.code == 1, done.out
+    assert done.err.startswith("Error: the bundle is refused: ")
+    assert "obey" in done.err
+    assert os.listdir(here) == ["b.tar.gz"]
 
 
 def test_inputs_may_have_ordinary_names(bundle: Path, tmp_path: Path) -> None:

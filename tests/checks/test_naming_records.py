@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import runcard
+from attacks.victims import runcard as process
 from conftest import Cli
 from runcard.errors import StoreError
 from runcard.operations.archives.archive import archive
@@ -48,21 +49,28 @@ def run_id(name: str) -> str:
     return ids[name]
 
 
-@pytest.fixture
-def run(cli: Cli, here: Path) -> Path:
-    """Two runs of a command; the newer one."""
-    made = []
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two runs of a command."""
+    folder = tmp_path_factory.mktemp("two-runs")
+    made: list[Path] = []
     for day in ("2026-01-02", "2026-01-03"):
-        assert (
-            cli("run", "--quiet", "--", "sh", "-c", "echo out; echo note > $RUNCARD_RUN_DIR/notes.txt").code
-            == 0
-        )
-        (new,) = [path for path in (here / "outputs").glob("2*") if path not in made]
+        script = "echo out; echo note > $RUNCARD_RUN_DIR/notes.txt"
+        done = process(folder, "run", "--quiet", "--", "sh", "-c", script)
+        assert done.returncode == 0, done.stderr
+        (new,) = [path for path in (folder / "outputs").glob("2*") if path not in made]
         moved = new.rename(new.with_name(f"{day}_101112"))
         ids[moved.name] = json.loads((moved / "metadata.json").read_bytes())["generation"]["run_id"]
         made.append(moved)
-    shutil.rmtree(here / "outputs" / ".runcard")  # whose ledger has the old names
-    return made[1]
+    shutil.rmtree(folder / "outputs" / ".runcard")  # whose ledger has the old names
+    return folder / "outputs"
+
+
+@pytest.fixture
+def run(two_runs: Path, here: Path) -> Path:
+    """Two runs of a command; the newer one."""
+    shutil.copytree(two_runs, here / "outputs")
+    return here / "outputs" / "2026-01-03_101112"
 
 
 @pytest.mark.parametrize("state", ["live", "archived"])

@@ -4,11 +4,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.test_fold import start
-from runcard.documents.run import events, fold
+from runcard.documents.run import events, fold, repeated_calls
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.journal_check import compare_with_journal
 from runcard.documents.run.repeated_calls import DistinctCalls, ResponseIds
@@ -109,9 +110,22 @@ def test_an_id_that_a_server_uses_again_is_not_taken_for_the_same_response() -> 
     assert len(tokens(report(provider="OpenAI"), report(provider="openai"), report(provider=None))) == 1
 
 
-def test_a_server_that_always_uses_the_same_id_does_not_make_the_fold_slow() -> None:
-    calls = [report(tokens={"input": n, "output": 1}) for n in range(20_000)]
-    assert len(count_once(calls)[0]) == 20_000
+def test_a_server_that_always_uses_the_same_id_does_not_make_the_fold_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call is compared with a limited number of earlier ones."""
+    compared = 0
+
+    def count(first: Fields, second: Fields) -> bool:
+        nonlocal compared
+        compared += 1
+        return is_same(first, second)
+
+    is_same = repeated_calls._is_same
+    monkeypatch.setattr(repeated_calls, "_is_same", count)
+    calls = [report(tokens={"input": n, "output": 1}) for n in range(1_000)]
+    assert len(count_once(calls)[0]) == len(calls)
+    assert 0 < compared <= 100 * len(calls)
 
 
 def test_a_record_of_an_earlier_version_still_agrees_with_its_journal() -> None:
