@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archives.records import archives, state
-from runcard.files import path_table
+from runcard.files import path_table, unnamed_file
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.operations.checks.verify import verify
@@ -90,14 +90,14 @@ def test_a_large_document_is_read_from_its_file_as_from_memory(
 
 @pytest.mark.usefixtures("little_memory")
 def test_a_document_that_does_not_fit_on_the_disk_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    write = archived_documents.write_at
+    write = unnamed_file.write_at
 
     def full(descriptor: int, data: bytes | memoryview, offset: int) -> None:
         if offset:
             raise OSError(28, "No space left on device")
         write(descriptor, data, offset)
 
-    monkeypatch.setattr(archived_documents, "write_at", full)
+    monkeypatch.setattr(unnamed_file, "write_at", full)
     documents = ArchivedDocuments()
     documents.add("name", 30, [b"one-", b"two-", memoryview(b"three")])
     assert documents.get("name") == b"one-two-three"

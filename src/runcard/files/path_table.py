@@ -17,7 +17,6 @@ from itertools import chain, islice
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from runcard.files.names import encode_name
-from runcard.files.unnamed_file import unnamed_file, write_at
 
 V = TypeVar("V")  # text, or a tuple of JSON values, which is a list when it is read from the file
 
@@ -105,7 +104,7 @@ class PathTable(Generic[V]):
             yield from zip(*self._load(block), strict=True)
 
     def _load(self, block: _BlockOfEntries) -> tuple[list[str], list[V]]:
-        import json  # noqa: PLC0415 - see unnamed_file
+        import json  # noqa: PLC0415 - small tables need no file
 
         data = os.pread(self._descriptor, block.size, block.offset)
         return cast("tuple[list[str], list[V]]", json.loads(data))
@@ -135,7 +134,9 @@ class PathTable(Generic[V]):
         self._recent, self._recent_size = {}, 0
 
     def _write_run(self, entries: Iterator[tuple[str, V]]) -> list[_BlockOfEntries]:
-        import json  # noqa: PLC0415 - see unnamed_file
+        import json  # noqa: PLC0415 - small tables need no file
+
+        from runcard.files.unnamed_file import unnamed_file, write_at  # noqa: PLC0415
 
         if self._descriptor < 0:
             self._descriptor = unnamed_file()

@@ -9,8 +9,6 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from runcard.files.unnamed_file import unnamed_file, write_at
-
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -83,6 +81,8 @@ class ArchivedDocuments:
         return os.pread(self._descriptor, size, place)
 
     def _write(self, data: bytes | memoryview, offset: int) -> None:
+        from runcard.files.unnamed_file import unnamed_file, write_at  # noqa: PLC0415 - small documents need no file
+
         if self._descriptor < 0:
             self._descriptor = unnamed_file()
         write_at(self._descriptor, data, offset)
