@@ -17,7 +17,7 @@ from itertools import islice
 from runcard.files.opening import open_regular, short_path
 from runcard.files.walk import FileKind, walk
 
-# Measured on an SSD: while an fsync takes its time, this much is written. It was the same for 4 and for 256 files.
+# An estimate of how much a disk writes in the time of an fsync; rather too small, so that few wait for other programs.
 _BYTES_PER_FILE = 256 << 10
 _MOST_FILES = 1000
 _FILES_IF_UNKNOWN = 64  # where the system does not say how much is waiting

@@ -142,13 +142,13 @@ class _NamedChains:
         if store is None or store in self._checked:
             return
         with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
-            found = dict.fromkeys(self._found(store, named.mentions))
+            found = dict.fromkeys(self._chain_findings(store, named.mentions))
             new = tuple(finding for finding in found if (store, finding) not in self._reported)
             self._reported.update((store, finding) for finding in new)
             if new:
                 yield Verified(store, Verdict(new, records=0), store)
 
-    def _found(self, store: str, mentions: Iterable[str]) -> Iterator[Finding]:
+    def _chain_findings(self, store: str, mentions: Iterable[str]) -> Iterator[Finding]:
         index = self.indexes.get(store)
         if index is None and not self._whole_ledgers:
             for ledger in search_ledgers(store, *mentions, tail=TAIL):

@@ -228,7 +228,7 @@ class RecordCheck(ABC):
             yield from self._read_listing(file, stated)
         if self.listing is None:
             return
-        comparison = self.record.compare(self.listing, progress, self._known())
+        comparison = self.record.compare(self.listing, progress, self._files_read())
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
         yield from self._unamended(
@@ -254,7 +254,7 @@ class RecordCheck(ABC):
         if problem is not None:
             yield problem
 
-    def _known(self) -> dict[str, comparison.KnownFile]:
+    def _files_read(self) -> dict[str, comparison.KnownFile]:
         """The files that were read already, with their digests: they are not read again."""
         known = {name: _known_file(self.read(name)) for name in self.document_names()}
         if self.scan is not None:
