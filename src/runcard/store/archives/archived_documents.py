@@ -69,7 +69,7 @@ class ArchivedDocuments:
         self._end = end
 
     def below(self, folder: str) -> "ArchivedDocuments":
-        """The small documents below a folder, by their paths there."""
+        """The documents below a folder, by their paths there, in memory."""
         inner, inside = ArchivedDocuments(), f"{folder}/"
         for path in self:
             if path.startswith(inside):
