@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = 60_000
+FILES, ARCHIVED_FILES = 60_000, 150_000
 MOST, MOST_TO_COLLECT = 60, 75  # MiB; with all files in memory, more is needed
 
 PEAK = """
@@ -36,6 +36,41 @@ agent |= dict(workspace=sys.argv[1] + "/workspace")
 spec = dict(team_session_id="s1", instances=[agent])
 assert not runcard.collect(spec, artifacts=sys.argv[1] + "/store").omissions
 """
+ARCHIVE = """
+import hashlib
+from runcard.store.archives import tar
+from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
+from runcard.store.archives.tar import TarMember
+
+def member(kind, path, data=b""):
+    header = tar.header(TarMember(kind, path.encode(), len(data), 0o755, 0, b""))
+    return header + data + bytes(tar.padding(len(data)))
+
+def pack(descriptor, files):
+    digest = hashlib.sha256(b"").hexdigest()
+    names = [f"data/file-{number:07}.txt" for number in range(files)]
+    listing = "".join(f"{digest}  {name}\\n" for name in names).encode()
+    with MemberWriter(descriptor) as writer:
+        data = member(tar.DIRECTORY, "record/") + member(tar.FILE, "record/SHA256SUMS", listing)
+        for start in range(0, len(data), SIZE):
+            writer.add(data[start : start + SIZE], NO_HEADER if start else 0)
+        for start in range(0, files, 1000):
+            some = names[start : start + 1000]
+            writer.add(b"".join(member(tar.FILE, "record/" + name) for name in some), 0)
+        writer.add(tar.END, NO_HEADER)
+        writer.finish()
+
+pack(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2]))
+"""
+SCAN = """
+from runcard.checksums import read_file
+from runcard.store.archives.scan import scan
+contents = scan(sys.argv[1])
+with contents.documents.open("SHA256SUMS") as file:
+    listing = read_file(file)
+assert contents.files == len(listing) + 1 == int(sys.argv[2]) + 1
+assert not contents.problems and not contents.compare(listing).differences
+"""
 VERIFY = """
 import glob, runcard
 (path,) = glob.glob(sys.argv[1])
@@ -63,3 +98,10 @@ def test_many_output_files_of_a_run_need_little_memory(tmp_path: Path) -> None:
 def test_many_files_of_a_session_need_little_memory(tmp_path: Path) -> None:
     assert peak(COLLECT, str(tmp_path)) <= MOST_TO_COLLECT
     assert peak(VERIFY, f"{tmp_path}/store/20*") <= MOST
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_an_archive_of_many_files_needs_little_memory(tmp_path: Path) -> None:
+    arguments = str(tmp_path / "archive.tar.gz"), str(ARCHIVED_FILES)
+    peak(ARCHIVE, *arguments)
+    assert peak(SCAN, *arguments) <= MOST

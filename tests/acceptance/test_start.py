@@ -140,6 +140,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),
         (["extract", "ARCHIVED", "README.md"], 115),
+        (["restore", "ARCHIVED", "--to", "restored"], 145),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -89,7 +89,7 @@ def test_in_a_small_archive_too_a_file_of_the_record_is_named(here: Path) -> Non
             (run.path / f"{number}.txt").write_text(f"text number {number}: {number * 37 % 101}\n" * 20)
     archive(run.path)
     (small,) = archives(here / "outputs")
-    good, chance, unharmed = small.read_bytes(), random.Random(9), scan.scan(str(small)).hexes  # noqa: S311
+    good, chance, unharmed = small.read_bytes(), random.Random(9), dict(scan.scan(str(small)).entries)  # noqa: S311
     for _ in range(25):
         data = bytearray(good)
         place = chance.randrange(40, len(good) - 8)  # between the header and the trailer
@@ -100,7 +100,7 @@ def test_in_a_small_archive_too_a_file_of_the_record_is_named(here: Path) -> Non
         }
         assert small.name in named
         # Some bits of a compressed stream mean nothing: then every file is still what it was.
-        assert named - {small.name} or scan.scan(str(small)).hexes == unharmed, place
+        assert named - {small.name} or dict(scan.scan(str(small)).entries) == unharmed, place
 
 
 def test_a_flipped_bit_without_an_index_names_the_file(packed: Path, here: Path) -> None:

@@ -56,6 +56,15 @@ def test_only_some_entries_are_in_memory() -> None:
 
 
 @pytest.mark.usefixtures("little_memory")
+def test_a_table_that_is_held_stays_in_memory_with_all_its_entries() -> None:
+    table, entries = filled(3)
+    table.hold()
+    table["another"] = entries["another"] = "x"
+    assert table._recent == entries
+    assert list(table) == sorted(entries.items(), key=lambda entry: encode_name(entry[0]))
+
+
+@pytest.mark.usefixtures("little_memory")
 def test_its_file_has_no_name_and_is_closed_with_it() -> None:
     before, files = set(os.listdir("/proc/self/fd")), os.listdir(tempfile.gettempdir())
     table, _ = filled(1)

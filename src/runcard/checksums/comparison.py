@@ -106,19 +106,25 @@ def compare(
 
 
 def compare_hashed(
-    entries: Iterable[WalkEntry],
-    hashed: Mapping[str, str],
+    entries: Iterable[tuple[WalkEntry, str]],
     listing: Listing,
     exclude: Collection[str],
     unreadable: Mapping[str, str],
 ) -> tuple[Difference, ...]:
-    """All differences from a listing, for entries that the caller has hashed already."""
+    """All differences from a listing, for entries in the order of their paths, each with its digest if it is a file."""
     differences = _DifferenceCollector(exclude)
     for path, reason in unreadable.items():
         differences.add_unreadable(path, StoreError(reason))
-    readable = (entry for entry in entries if entry.path not in unreadable)
-    for path in differences.check_entries(sorted(readable, key=_key), listing):
-        differences.check_digests({path: hashed[path]} if path in hashed else {})
+    found = ""  # the digest of the last entry
+
+    def readable() -> Iterator[WalkEntry]:
+        nonlocal found
+        for entry, found in entries:  # noqa: B007 - read below
+            if entry.path not in unreadable:
+                yield entry
+
+    for path in differences.check_entries(readable(), listing):
+        differences.check_digests({path: found})
     return differences.sorted()
 
 

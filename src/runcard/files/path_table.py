@@ -46,14 +46,17 @@ class PathTable(Generic[V]):
         self._descriptor = -1
         self._end = 0  # of the file
         self._can_move = True
-        self._cached: tuple[_BlockOfEntries, dict[str, V]] | None = None
+        self._cached: dict[int, tuple[_BlockOfEntries, dict[str, V]]] = {}  # by the number of its chain
 
     def __del__(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
     def __setitem__(self, path: str, value: V) -> None:
-        self.update({path: value})
+        self._recent[path] = value
+        self._recent_size += _ENTRY + len(path)
+        if self._recent_size > MEMORY:
+            self._move()
 
     def update(self, entries: Mapping[str, V]) -> None:
         """Set some values, as many as fit in memory."""
@@ -67,11 +70,16 @@ class PathTable(Generic[V]):
         if path in self._recent:
             return self._recent[path]
         key = encode_name(path)
-        for blocks in reversed(self._chains):
-            place = bisect_right(blocks, key, key=lambda block: block.first)
-            if place and path in (entries := self._read(blocks[place - 1])):
+        for number in reversed(range(len(self._chains))):
+            blocks = self._chains[number]
+            place = bisect_right(blocks, key, key=_first)
+            if place and path in (entries := self._read(number, blocks[place - 1])):
                 return entries[path]
         return None
+
+    def hold(self) -> None:
+        """Keep all entries in memory from now on, for a caller who searches for many paths in any order."""
+        self._recent, self._chains, self._can_move = dict(self), [], False
 
     def __contains__(self, path: str) -> bool:
         return path in self._recent or (bool(self._chains) and self.get(path) is not None)
@@ -96,16 +104,16 @@ class PathTable(Generic[V]):
             yield from zip(*self._load(block), strict=True)
 
     def _load(self, block: _BlockOfEntries) -> tuple[list[str], list[V]]:
-        import json  # noqa: PLC0415 - see _temporary_file
+        import json  # noqa: PLC0415 - small tables need no file
 
         data = os.pread(self._descriptor, block.size, block.offset)
         return cast("tuple[list[str], list[V]]", json.loads(data))
 
-    def _read(self, block: _BlockOfEntries) -> dict[str, V]:
-        """The entries of a block; those of the last one are kept, since paths are often searched in order."""
-        if self._cached is None or self._cached[0] != block:
-            self._cached = block, dict(zip(*self._load(block), strict=True))
-        return self._cached[1]
+    def _read(self, number: int, block: _BlockOfEntries) -> dict[str, V]:
+        """The entries of a block of a chain; those of the last one are kept, since paths are often searched in order."""
+        if (cached := self._cached.get(number)) is None or cached[0] is not block:
+            cached = self._cached[number] = block, dict(zip(*self._load(block), strict=True))
+        return cached[1]
 
     def _move(self) -> None:
         """Move the recent entries to the file, as a new run."""
@@ -126,17 +134,23 @@ class PathTable(Generic[V]):
         self._recent, self._recent_size = {}, 0
 
     def _write_run(self, entries: Iterator[tuple[str, V]]) -> list[_BlockOfEntries]:
-        import json  # noqa: PLC0415 - see _temporary_file
+        import json  # noqa: PLC0415 - small tables need no file
+
+        from runcard.files.unnamed_file import unnamed_file, write_at  # noqa: PLC0415
 
         if self._descriptor < 0:
-            self._descriptor = _temporary_file()
+            self._descriptor = unnamed_file()
         run = []
         while some := list(islice(entries, _BLOCK)):
             data = json.dumps(list(zip(*some, strict=True)), separators=(",", ":")).encode("ascii")
-            _write_at(self._descriptor, data, self._end)
+            write_at(self._descriptor, data, self._end)
             run.append(_BlockOfEntries(encode_name(some[0][0]), self._end, len(data)))
             self._end += len(data)
         return run
+
+
+def _first(block: _BlockOfEntries) -> bytes:
+    return block.first
 
 
 def in_byte_order(paths: Iterable[str]) -> list[str]:
@@ -164,17 +178,3 @@ def _merged(chains: list[Iterator[tuple[str, V]]]) -> Iterator[tuple[str, V]]:
         last = entry  # of the same path, the one of the later chain comes last
     if last is not None:
         yield last
-
-
-def _temporary_file() -> int:
-    import tempfile  # noqa: PLC0415 - small tables do not need it
-
-    with tempfile.TemporaryFile(prefix="runcard-") as file:
-        return os.dup(file.fileno())
-
-
-def _write_at(descriptor: int, data: bytes, offset: int) -> None:
-    rest = memoryview(data)
-    while rest:
-        count = os.pwrite(descriptor, rest, offset)
-        rest, offset = rest[count:], offset + count

@@ -1,19 +1,19 @@
 """runcard restore"""
 
-import click
-
-from runcard.cli.options import PATH, json_option, progress_option
+from runcard.cli import declare
 from runcard.cli.printing import say, say_json
 
 
-@click.command("restore")
-@click.argument("archive", metavar="ARCHIVE", type=PATH)
-@click.option(
-    "--to", metavar="DIR", type=PATH, help="Restore into this directory. Default: the store of the record."
+@declare.command("restore")
+@declare.argument("archive", metavar="ARCHIVE", type="PATH")
+@declare.option(
+    "--to", metavar="DIR", type="PATH", help="Restore into this directory. Default: the store of the record."
 )
-@click.option("--force", is_flag=True, help="Also restore a record that was changed before it was archived.")
-@progress_option
-@json_option
+@declare.option(
+    "--force", is_flag=True, help="Also restore a record that was changed before it was archived."
+)
+@declare.progress_option
+@declare.json_option
 def command(archive: str, to: str | None, force: bool, shows_progress: bool, as_json: bool) -> int:
     """Unpack ARCHIVE into the store of its record, and print the path of the record. The archive is kept.
 

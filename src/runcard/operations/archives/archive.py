@@ -201,7 +201,8 @@ def _pack(
         _check_verdict(path, verdict, force=force)
         archives = ArchiveFolder(folder)
         list(archives)  # an index that cannot be read stops the work before anything has a name
-        metadata = contents.documents[layout.METADATA]
+        if (metadata := contents.read(layout.METADATA)) is None:
+            raise not_a_record(path)
         index = draft.place(contents, metadata, mode, replace=is_archive_of(target, document, archives))
     record_id = id_of(document)
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}

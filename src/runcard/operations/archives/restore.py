@@ -3,8 +3,8 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
@@ -33,8 +33,7 @@ from runcard.store.remove_tree import remove_tree
 from runcard.store.verification import Verdict, verify_record
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(NamedTuple):
     """A record that came back."""
 
     path: Path
@@ -81,7 +80,7 @@ def restore(
     if not _is_restored(record, target):
         _unpack(contents, store, progress)
     _enter(record, store)
-    return Restored(Path(target), Path(record.path), len(contents.hexes), contents.bytes, verdict)
+    return Restored(Path(target), Path(record.path), contents.files, contents.bytes, verdict)
 
 
 def _is_restored(record: ArchivedRecord, target: str) -> bool:

@@ -3,17 +3,17 @@
 Invariant: no path is below a file or a link, and a few long names cannot stand for folders without number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from runcard.files import FileKind
 from runcard.store.archives.limits import MOST_NAMES, TooMuchError
 
 
 class FolderTree:
-    """The folders so far; `kinds` is what the archive listed."""
+    """The folders so far; `kind` says what the archive has at a path."""
 
-    def __init__(self, kinds: Mapping[str, FileKind]) -> None:
-        self._kinds = kinds
+    def __init__(self, kind: Callable[[str], FileKind | None]) -> None:
+        self._kind = kind
         self._folders = {""}
         self._name_bytes = 0
 
@@ -23,7 +23,7 @@ class FolderTree:
             return False
         above = path.rpartition("/")[0]
         while above not in self._folders:
-            if self._kinds.get(above, FileKind.DIRECTORY) is not FileKind.DIRECTORY:
+            if self._kind(above) not in {None, FileKind.DIRECTORY}:
                 return False
             self._folders.add(above)
             self.count(len(above))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from runcard.files import FileKind, check_relative, decode_name, encode_name, open_regular
+from runcard.store.archives.archived_documents import ArchivedDocuments
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.limits import LONGEST_PATH
 from runcard.store.archives.member_index import MemberOffsets
@@ -45,15 +46,17 @@ def archived_files(descriptor: int, places: MemberOffsets, path_in_archive: str)
             yield ArchivedFile(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
 
 
-def read_archived(archive: str, places: MemberOffsets, name: str) -> bytes | None:
-    """A file of the record in an archive; None when it is not there, or damaged."""
+def read_archived(archive: str, places: MemberOffsets, name: str) -> ArchivedDocuments:
+    """A file of the record in an archive; no file when it is not there, or damaged."""
+    documents = ArchivedDocuments()
     descriptor = open_regular(archive, follow=True)
     try:
         for file in archived_files(descriptor, places, name):
             if file.path == name and file.kind is FileKind.FILE:
-                return b"".join(file.data())
+                documents.add(name, file.member.size, file.data())
+                break
     except LostError:
-        return None
+        pass
     finally:
         os.close(descriptor)
-    return None
+    return documents

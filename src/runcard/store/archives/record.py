@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from runcard.checksums import Listing, Symlink
-from runcard.checksums import read as read_listing
+from runcard.checksums import read_file as read_listing
 from runcard.checksums.comparison import KnownFile, ListingComparison
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import Finding, record_finding
@@ -200,7 +200,12 @@ class ArchivedRecord(Record):
     def read(self, name: str) -> bytes | None:
         if self._contents is not None:
             return self._contents.read(name)
-        return read_archived(self.path, self._offsets, name)
+        return read_archived(self.path, self._offsets, name).get(name)
+
+    def open_seekable(self, name: str) -> BinaryIO | None:
+        if self._contents is not None:
+            return self._contents.documents.open(name)
+        return read_archived(self.path, self._offsets, name).open(name)
 
     def read_limited(self, name: str, most: int) -> bytes:
         file = self.open(name)
@@ -211,12 +216,12 @@ class ArchivedRecord(Record):
 
     def has(self, name: str) -> bool:
         if self._contents is not None:
-            return name in self._contents.kinds
+            return self._contents.kind(name) is not None
         return next(self.files(name), None) is not None
 
     def has_file(self, name: str) -> bool:
         if self._contents is not None:
-            return self._contents.kinds.get(name) is FileKind.FILE
+            return self._contents.kind(name) is FileKind.FILE
         return any(file.path == name and file.kind is FileKind.FILE for file in self.files(name))
 
     def instances(self) -> list[str]:
@@ -241,18 +246,21 @@ class ArchivedRecord(Record):
     @cached_property
     def _listing(self) -> Listing:
         """The listing of the record, if it is the one that the metadata document fixes."""
-        data = self.read(layout.CHECKSUMS)
-        if data is None:
+        file = self.open_seekable(layout.CHECKSUMS)
+        if file is None:
             return Listing({})
+        hasher = hashlib.sha256()
         try:
+            with file:
+                listing = read_listing(file, hasher.update)
             document = decode_json(self.read(layout.METADATA) or b"")
             stated = (document.get("checksums") or {}) if isinstance(document, dict) else {}
             fixed = stated.get("session") or stated.get("output")
-            if fixed is not None and fixed != str(sha256_bytes(data)):
+            if fixed is not None and fixed != f"sha256:{hasher.hexdigest()}":
                 raise self.damaged(layout.CHECKSUMS)
-            return read_listing(data)
         except EncodingError as error:
             raise self.damaged(layout.CHECKSUMS) from error
+        return listing
 
     def expected_digest(self, path: str) -> str | None:
         """The digest that a file should have; None for one that is not listed, such as the listing itself."""

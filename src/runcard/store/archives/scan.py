@@ -3,7 +3,8 @@
 Everything is hashed: each file, the tar stream and the archive itself. Hostile or damaged members are reported with their names, and
 reading goes on. What it gives can be verified like a directory.
 
-Invariant: a hostile archive cannot make us hold more than its names and its own documents, which are bounded.
+Invariant: a hostile archive cannot make us hold more than its names and its own documents, which are bounded. Names in the
+order of their bytes, as in every archive that runcard made, and large documents are held on disk.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from runcard.documents.findings import Finding, record_finding  # noqa: TC001
 from runcard.errors import StoreError
 from runcard.files import (
     FileKind,
+    PathTable,
     WalkEntry,
     check_relative,
     decode_name,
@@ -30,6 +32,7 @@ from runcard.parallel.calls import CallThreads
 from runcard.parallel.progress import Progress, file_counter
 from runcard.store import layout
 from runcard.store.archives import tar
+from runcard.store.archives.archived_documents import ArchivedDocuments
 from runcard.store.archives.folder_tree import FolderTree
 from runcard.store.archives.gzip_members import NO_HEADER, Block, FileHasher, StreamHasher, read_blocks
 from runcard.store.archives.limits import (
@@ -49,6 +52,7 @@ from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 KINDS = {tar.FILE: FileKind.FILE, tar.SYMLINK: FileKind.SYMLINK, tar.DIRECTORY: FileKind.DIRECTORY}
+_DIGITS = 64  # of a digest
 _LOST = "its bytes in the archive are damaged"
 
 
@@ -69,14 +73,15 @@ class ArchiveContents:
     def __init__(self, path: str, name: str = "") -> None:
         self.path = path  # of the archive
         self.name = name  # of the record
-        self.hexes: dict[str, str] = {}  # the digests of files
-        self.kinds: dict[str, FileKind] = {}
+        self.entries: PathTable[str] = (
+            PathTable()
+        )  # the digest of a file; the kind of others, and of lost files
+        self.files = 0  # that are not lost
         self.symlinks: list[Symlink] = []
         self.others: tuple[str, ...] = ()  # neither files nor directories nor links
-        self.documents: dict[str, bytes] = {}
+        self.documents = ArchivedDocuments()
         self.problems: list[Finding] = []
         self.gaps: list[tuple[str, str | None]] = []  # members between these two paths are lost
-        self.lost: set[str] = set()
         self.members: list[MemberStart] = []
         self.sha256 = self.tar_sha256 = ""
         self.file_bytes = self.bytes = 0
@@ -85,37 +90,45 @@ class ArchiveContents:
         """A document of the record; None when there is none."""
         return self.documents.get(name)
 
+    def kind(self, path: str) -> FileKind | None:
+        """What is at a path; None if nothing is."""
+        entry = self.entries.get(path)
+        return None if entry is None else kind_of_entry(entry)
+
     def below(self, folder: str) -> "ArchiveContents":
         """The contents of a folder, as those of a record; for an archive without problems."""
         inner, start = ArchiveContents(self.path, os.path.basename(folder)), len(folder) + 1
         inside = f"{folder}/"
-        inner.hexes = {path[start:]: digest for path, digest in self.hexes.items() if path.startswith(inside)}
-        inner.kinds = {path[start:]: kind for path, kind in self.kinds.items() if path.startswith(inside)}
+        for path, entry in self.entries:
+            if path.startswith(inside):
+                inner.entries[path[start:]] = entry
+                inner.files += kind_of_entry(entry) is FileKind.FILE
         inner.symlinks = [
             Symlink(link.path[start:], link.target) for link in self.symlinks if link.path.startswith(inside)
         ]
-        inner.documents = {
-            path[start:]: data for path, data in self.documents.items() if path.startswith(inside)
-        }
+        inner.documents = self.documents.below(folder)
         return inner
 
     def compare(self, listing: Listing) -> ListingComparison:
         """How the files differ from a listing."""
-        entries = (WalkEntry(path, kind) for path, kind in self.kinds.items())
-        unreadable = {path: _LOST for path in listing if self._is_lost(path)}
-        differences = compare_hashed(entries, self.hexes, listing, layout.NOT_LISTED, unreadable)
+        unreadable = {path: _LOST for path in listing if self._is_lost(path)} if self.gaps else {}
+        entries = ((WalkEntry(path, kind_of_entry(entry)), entry) for path, entry in self.entries)
+        differences = compare_hashed(entries, listing, layout.NOT_LISTED, unreadable)
         return ListingComparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:
-        if path in self.lost:
-            return True
-        if path in self.kinds:
-            return False
+        if (entry := self.entries.get(path)) is not None:
+            return entry == FileKind.FILE
         raw = encode_name(path)
         return any(
             encode_name(after) < raw and (before is None or raw < encode_name(before))
             for after, before in self.gaps
         )
+
+
+def kind_of_entry(entry: str) -> FileKind:
+    """The kind of a path in the entries of an archive."""
+    return FileKind.FILE if len(entry) == _DIGITS else FileKind(entry)
 
 
 def scan(
@@ -159,7 +172,8 @@ class _Scan:
         self._last, self._raw = "", b""
         self._sorted = True
         self._document_bytes = 0
-        self._tree = FolderTree(contents.kinds)
+        self._accepted = 0  # members
+        self._tree = FolderTree(contents.kind)
         self._is_damaged = False
         self._block: Block | None = None
 
@@ -226,19 +240,21 @@ class _Scan:
         if (message := self._refusal(member, path)) is not None:
             self._add_problem("unexpected", path, message)
             return
-        if member.path < self._raw:
+        if self._sorted and member.path < self._raw:
             self._sorted = False
+            self._contents.entries.hold()
         self._last, self._raw = named, member.path
         if stream.extra_bytes > MOST_EXTRA:
             raise TooMuchError(f"more than {MOST_EXTRA:,} bytes of long names")
+        self._accepted += 1
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
-            self._contents.kinds[path] = FileKind.SYMLINK
+            self._contents.entries[path] = FileKind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
             self._tree.count(len(member.target))
         else:
-            self._contents.kinds[path] = FileKind.DIRECTORY
+            self._contents.entries[path] = FileKind.DIRECTORY
 
     def _path(self, member: TarMember) -> str | None:
         """The path of a member below the record's own folder; None for that folder, and for a hostile one."""
@@ -262,7 +278,7 @@ class _Scan:
         kind = KINDS.get(member.kind)
         if kind is None:
             return "it is a hard link, a device or the like: records have none"
-        if path in self._contents.kinds:
+        if path in self._contents.entries:
             return "it is in the archive twice"
         if kind is FileKind.SYMLINK and not _is_target(member.target):
             return "it is a link with an impossible target"
@@ -280,41 +296,43 @@ class _Scan:
             self._document_bytes += size
         if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
             raise TooMuchError(f"too large documents: {printable(path)} has {size:,} bytes")
-        contents.kinds[path] = FileKind.FILE
         if (piece := stream.whole(size)) is not None:
-            contents.hexes[path] = hashlib.sha256(piece).hexdigest()
+            contents.entries[path] = hashlib.sha256(piece).hexdigest()
             self._counter.add(0, size)
             if is_kept:
-                self._keep(path, bytes(piece))
+                contents.documents[path] = bytes(piece)
         elif not self._take_pieces(path, size, stream, is_kept=is_kept):
+            contents.entries[path] = FileKind.FILE
+            self._lose()
             return
+        if path == layout.CHECKSUMS and self._can_grow and is_kept:
+            self._can_grow = False
+            self._most = max(size // SHORTEST_LINE, self._accepted) + MORE_THAN_LISTED
+        contents.files += 1
         self._counter.add(1, 0)
         self._counter.report()
 
     def _take_pieces(self, path: str, size: int, stream: TarStream, *, is_kept: bool) -> bool:
         """Read a file piece by piece; False when some of it is lost."""
-        hasher, pieces = hashlib.sha256(), []
+        hasher = hashlib.sha256()
+        pieces = self._hashed_pieces(stream.data(size), hasher)
         try:
-            for piece in stream.data(size):
-                hasher.update(piece)
-                self._counter.add(0, len(piece))
-                self._counter.report()
-                if is_kept:
-                    pieces.append(bytes(piece))
+            if is_kept:
+                self._contents.documents.add(path, size, pieces)
+            else:
+                for _ in pieces:
+                    pass
         except LostError:
-            self._contents.lost.add(path)
-            self._lose()
             return False
-        self._contents.hexes[path] = hasher.hexdigest()
-        if is_kept:
-            self._keep(path, b"".join(pieces))
+        self._contents.entries[path] = hasher.hexdigest()
         return True
 
-    def _keep(self, path: str, data: bytes) -> None:
-        self._contents.documents[path] = data
-        if path == layout.CHECKSUMS and self._can_grow:
-            self._can_grow = False
-            self._most = max(len(data) // SHORTEST_LINE, len(self._contents.kinds)) + MORE_THAN_LISTED
+    def _hashed_pieces(self, pieces: Iterator[memoryview], hasher: "hashlib._Hash") -> Iterator[memoryview]:
+        for piece in pieces:
+            hasher.update(piece)
+            self._counter.add(0, len(piece))
+            self._counter.report()
+            yield piece
 
     def _place(self, path: str, stream: TarStream) -> None:
         """Note the first path of every member of the file."""

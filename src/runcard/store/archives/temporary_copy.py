@@ -1,7 +1,6 @@
 """Which archives may be unpacked; and a temporary copy of an archived record."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -57,6 +56,8 @@ def check_archive(record: ArchivedRecord, verdict: Verdict, *, force: bool = Fal
 @contextmanager
 def temporary_copy(record: ArchivedRecord) -> Iterator[str]:
     """The path of an unpacked copy, which is removed afterwards."""
+    import tempfile  # noqa: PLC0415 - it takes long to load, and `restore` does not need it
+
     check_archive(record, verify_record(record))
     with tempfile.TemporaryDirectory(prefix="runcard-") as folder:
         directory = os.path.join(folder, record.name)

@@ -10,11 +10,11 @@ from stat import S_IMODE
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import decode_name, encode_name, open_regular, printable, short_path, write_all
+from runcard.files import FileKind, decode_name, encode_name, open_regular, printable, short_path, write_all
 from runcard.parallel.progress import Progress, file_counter
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
-from runcard.store.archives.scan import KINDS, ArchiveContents
+from runcard.store.archives.scan import KINDS, ArchiveContents, kind_of_entry
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
@@ -67,7 +67,7 @@ class _Unpacking:
             if isinstance(member, Gap):
                 raise _changed()
             self._take(member, stream)
-        if not stream.is_whole or self._files != len(self._contents.hexes):
+        if not stream.is_whole or self._files != self._contents.files:
             raise _changed()
         for path, target, mtime in self._links:
             self._make_folder(path.rpartition("/")[0])
@@ -83,7 +83,8 @@ class _Unpacking:
 
     def _take(self, member: TarMember, stream: TarStream) -> None:
         path = decode_name(member.path.rstrip(b"/")[self._skip :])
-        if path and self._contents.kinds.get(path) is not KINDS.get(member.kind):
+        entry = self._contents.entries.get(path) if path else FileKind.DIRECTORY  # that of the record
+        if entry is None or kind_of_entry(entry) is not KINDS.get(member.kind):
             raise _changed()
         if member.kind == tar.DIRECTORY:
             if path:
@@ -94,7 +95,7 @@ class _Unpacking:
                 raise _changed(path)
             self._links.append((path, member.target, member.mtime))
         else:
-            self._write(path, member, stream)
+            self._write(path, member, stream, entry)
 
     def _make_folder(self, path: str) -> None:
         """A directory, and those above it that the archive has not named yet."""
@@ -107,7 +108,7 @@ class _Unpacking:
                 os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
             self._made.add(folder)
 
-    def _write(self, path: str, member: TarMember, stream: TarStream) -> None:
+    def _write(self, path: str, member: TarMember, stream: TarStream, digest: str) -> None:
         self._make_folder(path.rpartition("/")[0])
         mode = member.mode & 0o777 if self._keep_modes else 0o666
         with short_path(self._top, path) as (place, rest):
@@ -128,7 +129,7 @@ class _Unpacking:
             raise _changed() from None
         finally:
             os.close(descriptor)
-        if hasher.hexdigest() != self._contents.hexes[path]:
+        if hasher.hexdigest() != digest:
             raise _changed(path)
         self._files += 1
         self._counter.add(1, 0)

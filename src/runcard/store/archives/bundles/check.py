@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
-from runcard.files import json_name, printable
+from runcard.files import FileKind, json_name, printable
 from runcard.store import layout
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, read_manifest, refused
 from runcard.store.archives.escaping_links import escaping_link
 from runcard.store.archives.limits import TooMuchError
-from runcard.store.archives.scan import ArchiveContents, NoArchiveError, scan
+from runcard.store.archives.scan import ArchiveContents, NoArchiveError, kind_of_entry, scan
 
 
 def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[ArchiveContents, JsonObject]:
@@ -47,7 +47,7 @@ def _manifest_data(contents: ArchiveContents) -> bytes:
 
 
 def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
-    for path in contents.kinds:
+    for path, _ in contents.entries:
         if path != MANIFEST and is_tool_file(path):
             yield refused(
                 f"{printable(path)} is a file or folder that other programs obey, such as git or an editor",
@@ -66,7 +66,11 @@ def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Do
     """Every file beside the run is what the manifest says, and none is missing or unexpected."""
     listing = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"
-    digests = {json_name(path).text: digest for path, digest in contents.hexes.items()}
+    digests = {
+        json_name(path).text: entry
+        for path, entry in contents.entries
+        if kind_of_entry(entry) is FileKind.FILE
+    }
     for path, digest in digests.items():
         if path != MANIFEST and not path.startswith(run) and listing.get(path) != digest:
             yield refused(f"{printable(path)} is not what its manifest says")
