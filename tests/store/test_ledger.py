@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,14 @@ def test_an_entry_that_was_cut_out_before_a_runs_own_is_a_loss(cli: Cli, store: 
     ledger.write_bytes(lines[0] + lines[2])
     assert verdict(third)["complete"] is False
     assert cli("verify", third).code == 1
+
+
+def test_an_entry_with_escapes_is_found_in_a_store_as_it_is_for_one_run(store: Path) -> None:
+    ledger = ledger_of(store)
+    text = ledger.read_text().replace('"hash":"', '"hash":"\\u00')
+    ledger.write_text(re.sub(r'(?<="hash":"\\u00)(.)', lambda match: f"{ord(match[1]):02x}", text))
+    for path in (store, runs_of(store)[-1]):
+        assert verdict(path)["findings"] == []
 
 
 def test_the_very_last_entry_can_be_taken_away_unseen(store: Path) -> None:

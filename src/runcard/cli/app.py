@@ -48,9 +48,7 @@ def _invoke(arguments: list[str]) -> int:
         root.main(arguments, prog_name="runcard")
     try:
         with root.make_context("runcard", arguments) as context:
-            return call_function(
-                lambda: root.invoke(context), with_json_errors=context.meta.get(AS_JSON, False)
-            )
+            return call_function(lambda: root.invoke(context), lambda: context.meta.get(AS_JSON, False))
     except click.exceptions.Exit as exiting:
         return exiting.exit_code
     except click.UsageError as error:

@@ -28,16 +28,18 @@ def exit_code_of(work: Callable[[], int]) -> int:
 def call(command: DeclaredCommand, values: JsonObject) -> int:
     """The exit code of a command with the values of its parameters, and of `quiet` and `verbose`."""
     set_verbosity(quiet=values.pop("quiet"), verbose=values.pop("verbose"))
-    with_json_errors = values.get("as_json", False)
-    return call_function(lambda: command.function(**values), with_json_errors=with_json_errors)
+    return call_function(lambda: command.function(**values), lambda: values.get("as_json", False))
 
 
-def call_function(function: Callable[[], int | None], *, with_json_errors: bool) -> int:
-    """Call the function of a command. With --json, its error is printed as JSON as well."""
+def call_function(function: Callable[[], int | None], is_json: Callable[[], bool]) -> int:
+    """Call the function of a command. With --json, its error is printed as JSON as well.
+
+    `is_json` is asked after the call: click parses the options of a command while it calls it.
+    """
     try:
         return int(function() or 0)
     except RuncardError as error:
-        if with_json_errors and code_for_error(error) != ExitCode.USAGE:
+        if is_json() and code_for_error(error) != ExitCode.USAGE:
             from runcard.files import printable  # noqa: PLC0415
 
             details = {"details": [*map(printable, error.details)]} if error.details else {}

@@ -104,8 +104,8 @@ def _is_plain_time(text: str) -> bool:
     """Whether this is a time as runcard writes it: 2025-11-06T14:05:00Z or 2025-11-06T14:05:00.123Z."""
     whole, point, fraction = text[:-1].partition(".")
     shape = whole.translate({ord(digit): "0" for digit in "123456789"})
-    if not text.endswith("Z") or shape != "0000-00-00T00:00:00":
-        return False
+    if not text.endswith("Z") or shape != "0000-00-00T00:00:00" or whole[11:13] == "24":
+        return False  # hour 24 is midnight to newer versions of Python, and wrong to jsonschema-rs
     if point and not (fraction.isascii() and fraction.isdigit() and len(fraction) <= 9):
         return False
     try:

@@ -199,8 +199,8 @@ class LedgerIndex:
     def _with_line(self, line_hash: str) -> set[str]:
         """The paths of the ledgers that have a line with this hash."""
         numbers = [self._hashes.lines[row] for row in self._hashes.rows(hash(line_hash))]
-        quoted = b'"%b"' % line_hash.encode(errors="replace")
-        return {self._ledger(number).path for number in numbers if quoted in self._raw(number)}
+        lines = ((number, parse_line(self._raw(number))) for number in numbers)
+        return {self._ledger(number).path for number, line in lines if line and line["hash"] == line_hash}
 
     def _placed(self, row: int) -> PlacedEntry | None:
         number = self._keys.lines[row]
