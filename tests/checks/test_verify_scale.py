@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -208,3 +209,58 @@ def test_one_core_or_one_item_starts_no_fork(monkeypatch: pytest.MonkeyPatch) ->
     assert list(work_in_order(range(20), lambda item, _: item)) == list(range(20))
     monkeypatch.setattr(forks, "cores", lambda: 2)
     assert list(work_in_order([1], lambda item, _: item)) == [1]
+
+
+# Runs `runcard verify` with two forks. In a fork, the fourth record and those after it wait for a signal, or kill it.
+COMMAND = """
+import os, signal, sys, time
+from runcard.cli.main import main
+from runcard.operations.checks import verify_directories
+from runcard.parallel import forks
+forks.cores, forks.START_AFTER = (lambda: 2), 0.0
+mother, check = os.getpid(), verify_directories.verify_directory
+
+deed, first = sys.argv[1:3]
+
+def in_fork(path, *others):
+    if os.getpid() != mother and os.path.basename(path) >= first:
+        if deed == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.write(2, b"at work in %d\\n" % os.getpid())
+        time.sleep(600)
+    return check(path, *others)
+
+verify_directories.verify_directory = in_fork
+sys.argv[1:] = ["verify", sys.argv[3]]
+sys.exit(main())
+"""
+
+
+def command(outputs: Path, deed: str) -> list[str]:
+    return [sys.executable, "-c", COMMAND, deed, records(outputs)[3].name, str(outputs)]
+
+
+@pytest.mark.parametrize("of_terminal", [True, False])
+def test_ctrl_c_ends_all_forks_at_once(outputs: Path, of_terminal: bool) -> None:  # noqa: FBT001
+    """Whether the terminal sends the signal to all processes, or somebody to this one alone."""
+    with subprocess.Popen(
+        command(outputs, "wait"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        children = [int(process.stderr.readline().split()[-1]) for _ in range(2)]
+        (os.killpg if of_terminal else os.kill)(process.pid, signal.SIGINT)
+        _, errors = process.communicate()
+    assert (process.returncode, errors) == (130, b"Error: interrupted\n")
+    for child in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+
+
+def test_verify_reports_all_records_although_its_forks_are_killed(outputs: Path) -> None:
+    damage(outputs)
+    done = subprocess.run(command(outputs, "kill"), capture_output=True, check=False)
+    usual = subprocess.run(
+        [sys.executable, "-c", COMMAND, "kill", "~", str(outputs)], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (usual.returncode, usual.stdout, usual.stderr)
+    assert done.returncode == 1

@@ -20,7 +20,7 @@ from runcard.observe.process import is_alive
 from runcard.recording.run_closer import RecorderState, RunCloser, ledger_entry
 from runcard.recording.run_documents import read_bytes, read_document, status_in
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.ledger import CLOSED, Ledger
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
 from runcard.store.runs.config_file import remove_config
@@ -167,10 +167,11 @@ def _add_missing_ledger_entry(run: str, document: JsonObject) -> None:
     """Add the ledger entry of a run whose recorder was killed after it wrote the final document."""
     if not os.path.lexists(layout.open_mark(run)):
         return
+    from runcard.store.ledger_search import has_document  # noqa: PLC0415 - few recorders are killed just then
+
     store, data = layout.store_of(run), read_bytes(os.path.join(run, layout.METADATA)) or b""
     digest = sha256_bytes(data).hex
     with Ledger(store) as ledger:
-        digests = {entry.sha256 for _, journal, _ in ledgers(store) for entry in entries(journal)}
-        if digest not in digests:
+        if not has_document(store, digest):
             ledger.append(CLOSED, document["generation"]["timestamp_end"], ledger_entry(run, document, data))
     remove_open_mark(run)

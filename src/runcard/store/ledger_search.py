@@ -42,6 +42,11 @@ def search_ledgers(store: str, *words: str | None, tail: int = 1) -> list[Search
     return [_search(path, needles, tail) for path in ledger_paths(store)]
 
 
+def has_document(store: str, sha256: str) -> bool:
+    """Whether a ledger of a store has an entry with this digest of a metadata document."""
+    return any(entry.sha256 == sha256 for found in search_ledgers(store, sha256) for entry in found.entries)
+
+
 def _search(path: str, words: list[bytes], tail: int) -> SearchedLedger:
     entries, hashes, faults, damaged = [], set(), [], []
     checker, last = ChainChecker(""), -1

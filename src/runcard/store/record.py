@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
-from io import BytesIO
+from io import DEFAULT_BUFFER_SIZE, BytesIO
+from stat import S_ISREG
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from runcard.checksums import Listing
@@ -220,9 +221,10 @@ class DirectoryRecord(Record):
 
     @property
     def name(self) -> str:
-        return os.path.basename(os.path.abspath(self.path))
+        name = os.path.basename(self.path)
+        return os.path.basename(os.path.abspath(self.path)) if name in {"", ".", ".."} else name
 
-    @property
+    @cached_property
     def store(self) -> str:
         return layout.store_of(self.path)
 
@@ -247,21 +249,19 @@ class DirectoryRecord(Record):
 
     def read(self, name: str) -> bytes | None:
         path = os.path.join(self.path, name)
-        if not layout.may_be_file(path):
+        if not _may_be_read(path, name):
             return None
         try:
-            _check_size(path, name)
             return read_regular(path)
         except OSError as error:
             raise failure(error, path, "read") from error
 
     def open_seekable(self, name: str) -> BinaryIO | None:
         path = os.path.join(self.path, name)
-        if not layout.may_be_file(path):
+        if not _may_be_read(path, name):
             return None
         try:
-            _check_size(path, name)
-            return open(open_regular(path), "rb")
+            return open(open_regular(path), "rb", buffering=DEFAULT_BUFFER_SIZE)
         except NotRegularFileError:
             return None
         except OSError as error:
@@ -338,9 +338,19 @@ class DirectoryRecord(Record):
         return document
 
 
-def _check_size(path: str, name: str) -> None:
-    if os.lstat(path).st_size > _MOST:
+def _may_be_read(path: str, name: str) -> bool:
+    """Whether this is a file, like `layout.may_be_file`; raises TooLargeError if it is too large to be read."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    if not S_ISREG(status.st_mode):
+        return False
+    if status.st_size > _MOST:
         raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
+    return True
 
 
 def parse_document(data: bytes, name: str, kind: str | None, limits: Limits) -> Document:

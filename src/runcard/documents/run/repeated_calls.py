@@ -32,17 +32,20 @@ class ResponseIds:
     """The response ids of all calls, as hashes: two ids with the same hash are compared later."""
 
     def __init__(self) -> None:
-        self._hashes = [array("q") for _ in range(_GROUPS)]
+        self._hashes: dict[int, array[int]] = {}  # by group
 
     def add(self, call: JsonObject) -> None:
         key = _key(call)
         if key is not None:
             value = hash(key)
-            self._hashes[value % _GROUPS].append(value)
+            group = value % _GROUPS
+            if group not in self._hashes:
+                self._hashes[group] = array("q")
+            self._hashes[group].append(value)
 
     def repeated(self) -> dict[int, int]:
         """The hashes that occur more than once, and how often."""
-        counts = (Counter(hashes) for hashes in self._hashes if len(hashes) > 1)
+        counts = (Counter(hashes) for hashes in self._hashes.values() if len(hashes) > 1)
         return {value: count for group in counts for value, count in group.items() if count > 1}
 
 

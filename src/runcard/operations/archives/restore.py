@@ -26,7 +26,7 @@ from runcard.store.archives.scan import ArchiveContents
 from runcard.store.archives.temporary_copy import check_archive, check_name, no_store
 from runcard.store.archives.unpack import unpack
 from runcard.store.find_record import open_archive
-from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledgers
+from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledger_paths
 from runcard.store.own_directories import open_own
 from runcard.store.record import Progress
 from runcard.store.remove_tree import remove_tree
@@ -152,7 +152,7 @@ def _place(store: str, aside: str) -> Iterator[None]:
 def _enter(record: ArchivedRecord, store: str) -> None:
     """Enter the restored record in the ledger, then in the index; after a kill in between, the next restore enters both."""
     now = Clock().timestamp()
-    if any(True for _ in ledgers(store)):  # a directory without a ledger is not a store, and needs none
+    if ledger_paths(store):  # a directory without a ledger is not a store, and needs none
         digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
         payload = entry_payload(
             record.kind, record.id, record.name, digest, now, archive_sha256=record.scan().sha256

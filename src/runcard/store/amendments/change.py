@@ -28,6 +28,7 @@ from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger_search import search_ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
 from runcard.store.record import not_a_record
@@ -261,8 +262,8 @@ class Amender:
             return
         store, head = layout.store_of(self.path), self._head()
         try:
-            ledger_entries = [entry for _, book, _ in ledgers(store) for entry in entries(book)]
-            if not ledger_entries or any(entry.amendments == head for entry in ledger_entries):
+            some = [entry for found in search_ledgers(store, head.head) for entry in found.entries]
+            if any(entry.amendments == head for entry in some) or not (some or _has_entries(store)):
                 return
             last = journal.entries[-1].line
             with Ledger(store, self._mode) as ledger:
@@ -308,3 +309,7 @@ def _document(record: str, metadata: bytes) -> JsonObject:
 def _path_of(path: str) -> JsonObject:
     name = json_name(path)
     return {"path": name.text} | ({} if name.base64 is None else {"path_base64": name.base64})
+
+
+def _has_entries(store: str) -> bool:
+    return any(True for _, journal, _ in ledgers(store) for _ in entries(journal))

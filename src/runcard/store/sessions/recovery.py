@@ -21,7 +21,8 @@ from runcard.files import failure, printable, read_file
 from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
 from runcard.store.journal import is_orphaned, try_lock
-from runcard.store.ledger import CLOSED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger import CLOSED, Ledger, entry_payload
+from runcard.store.ledger_search import has_document
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own, list_own
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
@@ -50,8 +51,7 @@ def _finish(store: str, session: "AbandonedSession", timestamp: Callable[[], str
     document = _read_team(os.path.join(session.path, layout.METADATA))
     digest = sha256_bytes(document.to_bytes()).hex
     with Ledger(store) as ledger:
-        digests = {entry.sha256 for _, journal, _ in ledgers(store) for entry in entries(journal)}
-        if digest not in digests and isinstance(document, Team):
+        if isinstance(document, Team) and not has_document(store, digest):
             append_closed_entry(ledger, session.name, document, timestamp())
     clear_mark(str(session.mark))
     return f"finished an interrupted collection: {printable(session.path)}"
