@@ -29,7 +29,8 @@ def results_page(rows: Sequence[Row], failed: Sequence[str], facts: Sequence[str
         "",
         f"Written by `make bench ARGS=--save`, {size}. Programs took turns; each number is the best or the median of the",
         "rounds. Less is better. The ratio and the target compare the best, or the median where the target says so: `<= 2 x`",
-        "allows twice what the peer needs, `>= 2 x` requires twice its speed.",
+        "allows twice what the peer needs, `>= 2 x` requires twice its speed. Other targets are limits without a peer; then",
+        "the ratio is how many times as fast runcard is.",
         "",
         *(f"* {fact}" for fact in facts),
         *(f"* Not measured because of an error: {part}" for part in failed),
@@ -45,7 +46,7 @@ def with_table(text: str, rows: Sequence[Row], *, quick: bool) -> str:
     _, end, after = rest.partition(END)
     if not end:
         raise ValueError(f"README.md has no {BEGIN} or {END}")
-    table = markdown(("work", "runcard", "other program", "", "ratio"), readme_cells(rows))
+    table = markdown(("work", "runcard", "other program", "", ""), readme_cells(rows))
     note = ["", "From a run with smaller sizes (`--quick`)."] if quick else []
     return "\n".join([before + BEGIN, *table, *note, END]) + after
 
@@ -58,7 +59,7 @@ def readme_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             f"{number(row.ours.best)} {row.unit}",
             row.peer or "the limit",
             f"{number(row.theirs.best)} {row.unit}" if row.theirs else str(row.target or ""),
-            cells(row)[HEADER.index("ratio")],
+            "" if row.ratio is None else f"{row.ratio:.2f} × {'as much' if row.is_limited else 'as fast'}",
         )
         for row in rows
         if row.readme and not row.peer.startswith("not measured")

@@ -64,15 +64,20 @@ def main(arguments: list[str]) -> int:
         problem = f"unknown: {' '.join(unknown)}" if unknown else "--save needs all parts"
         print(f"Error: {problem}\n{__doc__}", file=sys.stderr)
         return 64
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that scratch folders are removed
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     quick = "--quick" in arguments
-    try:
-        rows, failed = measure(wanted, quick=quick)
-    except KeyboardInterrupt:
-        return 130
+    rows, failed = measure(wanted, quick=quick)
     if "--save" in arguments:
         results.save(rows, failed, quick=quick)
     return 0 if not failed and all(row.ok is not False for row in rows) else 1
+
+
+def stop(number: int, _: object) -> None:
+    """End with what was measured; scratch folders are removed, which a second signal does not interrupt."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def measure(wanted: list[str], *, quick: bool) -> tuple[list[Row], list[str]]:

@@ -62,9 +62,13 @@ class Row:
             return None
         median_counts = self.target is not None and self.target.judged == "median"
         ours, theirs = (side.median if median_counts else side.best for side in (self.ours, self.theirs))
-        at_most = self.target is not None and self.target.sign == "<="
-        over, under = (ours, theirs) if at_most else (theirs, ours)
+        over, under = (ours, theirs) if self.is_limited else (theirs, ours)
         return over / under if under else None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the ratio is how much of what the peer needs is needed here, not how many times as fast this is."""
+        return self.target is not None and (self.target.sign, self.target.unit) == ("<=", "x")
 
     @property
     def ok(self) -> bool | None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "bench"))
 
 import results  # noqa: E402
+import run  # noqa: E402
 from table import Row, Target, Times, at_most, cells, faster  # noqa: E402
 
 OURS, THEIRS = Times(2.0, 3.0), Times(4.0, 9.0)
@@ -23,12 +25,12 @@ OURS, THEIRS = Times(2.0, 3.0), Times(4.0, 9.0)
         (at_most(0.4, judged="median"), 1 / 3, True),
         (faster(2), 2.0, True),
         (faster(2.1), 2.0, False),
-        (Target("<=", 2, "s"), 0.5, True),
-        (Target("<=", 1.9, "s"), 0.5, False),
+        (Target("<=", 2, "s"), 2.0, True),
+        (Target("<=", 1.9, "s"), 2.0, False),
         (None, 2.0, None),
     ],
 )
-def test_a_row_is_judged_by_its_target(target: Target | None, ratio: float, ok: bool | None) -> None:
+def test_a_row_is_judged_by_its_target(target: Target | None, ratio: float, *, ok: bool | None) -> None:
     row = Row("work", OURS, "peer", THEIRS, "s", target)
     assert (row.ratio, row.ok) == (ratio, ok)
 
@@ -49,7 +51,7 @@ def test_saving_replaces_only_what_is_between_the_markers() -> None:
     text = f"before\n{results.BEGIN}\nold\n{results.END}\nafter\n"
     new = results.with_table(text, rows, quick=False)
     assert new.startswith(f"before\n{results.BEGIN}\n| work |")
-    assert new.endswith(f"| work | 2 s | peer | 4 s | 2.00 |\n{results.END}\nafter\n")
+    assert new.endswith(f"| work | 2 s | peer | 4 s | 2.00 × as fast |\n{results.END}\nafter\n")
     assert results.with_table(new, rows, quick=False) == new
 
 
@@ -60,14 +62,33 @@ def table(text: str) -> list[list[str]]:
 
 def test_the_readme_and_the_results_agree() -> None:
     readme = results.README.read_text("utf-8").partition(results.BEGIN)[2].partition(results.END)[0]
-    kept = {(row[0], row[3]): row for row in table(results.RESULTS.read_text("utf-8"))}
+    page = results.RESULTS.read_text("utf-8") if results.RESULTS.exists() else ""
+    kept = {(row[0], row[3]): row for row in table(page)}
     shown = table(readme)
-    assert shown
+    assert bool(shown) == bool(kept)
     for work, ours, peer, theirs, ratio in shown:
         row = kept[work, "" if peer == "the limit" else peer]
         assert ours == f"{row[1]} {row[6]}"
         assert theirs == (f"{row[4]} {row[6]}" if row[4] else row[8])
-        assert ratio == row[7]
+        assert ratio.partition(" ")[0] == row[7]
+
+
+def test_a_part_that_fails_costs_only_its_own_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*, quick: bool = False) -> Iterator[Row]:
+        yield Row("begun", OURS, "peer", THEIRS, "s")
+        raise OSError(f"disk full, {quick}")
+
+    def works(*, quick: bool = False) -> Iterator[Row]:
+        yield Row(f"quick {quick}", OURS, "peer", THEIRS, "s")
+
+    monkeypatch.setattr(run, "PARTS", {"first": breaks, "second": works})
+    rows, failed = run.measure(["first", "second"], quick=True)
+    assert ([row.work for row in rows], failed) == (["begun", "quick True"], ["first"])
+    printed = capsys.readouterr()
+    assert "FAILED: first" in printed.out
+    assert "disk full, True" in printed.err
 
 
 def test_a_wrong_part_is_wrong_usage() -> None:
