@@ -1,40 +1,35 @@
-"""Copying a workspace, compared with `cp -r`, which does not hash or filter.
+"""Collecting a workspace, compared with `cp -r` and `rsync -a`, which do not hash or filter.
 
-runcard does everything that `collect` does with a workspace: walk, filter, copy, hash. Both programs sync small files in
-one step at the end. Every copy goes to a new directory, and nothing is deleted before the end, because creating files is
-slow on a disk where many have just been deleted.
+Whole commands, and the copies are durable: `runcard collect` walks, filters, copies, hashes, writes the documents of the
+session and syncs. Every copy goes to a new directory, and nothing is deleted before the end, because creating files is slow
+on a disk where many have just been deleted.
 
 Text is searched for secrets and binary data is not, so both are measured. The text is this project's source code.
 """
 
+import json
 import os
-import subprocess
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
-from functools import partial
 from itertools import count
 from pathlib import Path
 
 import runcard
-from hashing import MIB, Runner, race, timed, two_cores
-from runcard.files import sync_filesystem
+from measuring import MIB, RUNCARD, Runner, call, cost, race, scratch, timed, two_cores
 from runcard.masking.secret_scanner import secret_in
-from runcard.store.sessions.copying import CopyRules, copy_workspace
-from table import Row, print_table
+from table import Row, Target, Times, at_most, faster, print_table
 
 
-def measure(*, quick: bool = False) -> list[Row]:
-    number, mebibytes, rounds = (2_000, 256, 3) if quick else (10_000, 1024, 5)
-    with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
-        return [
-            row
-            for kind, data in (("binary", os.urandom(MIB)), ("text", text(MIB)))
-            for row in (
-                *small_files(Path(folder, kind), kind, data, number, rounds=rounds),
-                *large_files(Path(folder, kind), kind, data, mebibytes, rounds=rounds),
-            )
-        ]
+def measure(*, quick: bool = False) -> Iterator[Row]:
+    number, mebibytes, rounds = (2_000, 256, 3) if quick else (10_000, 512, 4)
+    for kind in ("binary", "text"):
+        with two_cores(), scratch() as folder:
+            data = os.urandom(MIB) if kind == "binary" else text(MIB)
+            yield from small_files(folder, kind, data, number, rounds=rounds)
+            yield from large_files(folder, kind, data, mebibytes, rounds=rounds)
+    with scratch() as folder:
+        yield memory(folder, 10_000 if quick else 100_000)
 
 
 def text(size: int) -> bytes:
@@ -51,10 +46,7 @@ def small_files(folder: Path, kind: str, data: bytes, number: int, *, rounds: in
         for file in range(first, first + 100):
             at = file * 4096 % (len(data) - 4096)
             (source / f"{first:06d}" / f"{file:06d}.txt").write_bytes(data[at : at + 4096])
-    best = race(runners(source, durable=True), rounds)
-    each = {name: seconds / number * 1e6 for name, seconds in best.items()}
-    work = f"collect {number:,} {kind} files of 4 KiB"
-    yield row(work, each["ours"], "cp -r; sync -f", each["cp"], "µs/file", 1.5)
+    yield from rows(source, f"runcard collect, {number:,} {kind} files of 4 KiB", rounds)
 
 
 def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds: int) -> Iterator[Row]:
@@ -63,39 +55,64 @@ def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds:
     for name in "abcd":
         with (source / name).open("wb") as file:
             file.writelines(name.encode() + data[1:] for _ in range(mebibytes // 4))
-    best = race(runners(source, durable=False), rounds)
-    work = f"collect {mebibytes:,} MiB in 4 {kind} files"
-    yield row(work, best["ours"], "cp -r", best["cp"], "s", 1.8)
+    yield from rows(source, f"runcard collect, {mebibytes:,} MiB in 4 {kind} files", rounds)
 
 
-def runners(source: Path, *, durable: bool) -> dict[str, Runner]:
+def rows(source: Path, work: str, rounds: int) -> Iterator[Row]:
+    times = race(runners(source), rounds)
+    readme = "binary files of 4 KiB" in work
+    yield Row(work, times["ours"], "cp -r; sync -f", times["cp"], "s", at_most(1.8), readme=readme)
+    label = "rsync -a; sync -f" if "rsync" in times else "not measured: rsync is not installed"
+    yield Row(work, times["ours"], label, times.get("rsync"), "s", faster(1), readme=readme)
+
+
+def runners(source: Path) -> dict[str, Runner]:
     numbers = count()
 
     def fresh() -> Path:
         os.sync()  # so that one program does not wait for the other's writes
         return source.with_name(f"{source.name}-{next(numbers)}")
 
-    return {
-        "ours": lambda: timed(partial(collect, durable=durable), source, fresh()),
-        "cp": lambda: timed(partial(cp, durable=durable), source, fresh()),
+    def ours() -> float:
+        target = fresh()
+        spec = written_spec(source, target.with_suffix(".json"))
+        return timed(call, [RUNCARD, "collect", spec, "--artifacts", target])
+
+    def copied(*words: str) -> Runner:
+        def run() -> float:
+            target = fresh()
+            return timed(call, [*words, f"{source}/", target], ["sync", "-f", target])
+
+        return run
+
+    made = {"ours": ours, "cp": copied("cp", "-r")}
+    return made | ({"rsync": copied("rsync", "-a")} if shutil.which("rsync") else {})
+
+
+def written_spec(workspace: Path, path: Path) -> Path:
+    """A session of one agent with this workspace."""
+    agent = {
+        "name": "coder",
+        "model": "claude-sonnet-4-5",
+        "status": "completed",
+        "workspace": str(workspace),
     }
+    agent |= {"created_at": "2026-01-01T00:00:00Z", "terminated_at": "2026-01-01T01:00:00Z"}
+    usage = {"usage": {"input": 1000, "output": 100}}
+    path.write_text(json.dumps({"team_session_id": path.stem, "instances": [agent | usage]}))
+    return path
 
 
-def collect(source: Path, target: Path, *, durable: bool) -> None:
-    copy_workspace(source, target, rules=CopyRules())
-    if durable:
-        sync_filesystem(target)
-
-
-def cp(source: Path, target: Path, *, durable: bool) -> None:
-    subprocess.run(["cp", "-r", source, target], check=True)
-    if durable:
-        subprocess.run(["sync", "-f", target], check=True)
-
-
-def row(work: str, ours: float, peer: str, theirs: float, unit: str, most: float) -> Row:
-    return Row(work, ours, peer, theirs, unit, target=f"<= {most:g} x", ok=ours <= most * theirs)
+def memory(folder: Path, number: int) -> Row:
+    for first in range(0, number, 1000):
+        (folder / "workspace" / str(first)).mkdir(parents=True)
+        for file in range(first, first + 1000):
+            (folder / "workspace" / str(first) / f"file-{file:07}.txt").touch()
+    spec = written_spec(folder / "workspace", folder / "many.json")
+    peak = cost([RUNCARD, "collect", spec, "--artifacts", folder / "artifacts"]).megabytes
+    work = f"memory of runcard collect, {number:,} files"
+    return Row(work, Times.once(peak), "", None, "MB", Target("<=", 100, "MB"))
 
 
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])

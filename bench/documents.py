@@ -1,12 +1,8 @@
 """Checking documents, by library and by command, compared with other validators."""
 
 import json
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from timeit import repeat
 from typing import Any
 
@@ -14,12 +10,11 @@ import jsonschema_rs
 import yaml
 from jsonschema import Draft7Validator
 
+from measuring import BIN, RUNCARD, BenchError, command, race, scratch
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.team import Team
 from runcard.encoding.yaml import decode_yaml, encode_yaml
-from table import Row, print_table
-
-BIN = Path(sys.executable).parent
+from table import Row, Target, Times, faster, print_table
 
 
 def team(instances: int = 4) -> dict[str, Any]:
@@ -65,96 +60,60 @@ def team(instances: int = 4) -> dict[str, Any]:
     }
 
 
-def measure(*, quick: bool = False) -> list[Row]:
-    return [
-        *_library(500 if quick else 3000),
-        *_yaml(100 if quick else 500),
-        *_command(200 if quick else 1000),
-    ]
+def measure(*, quick: bool = False) -> Iterator[Row]:
+    yield from _library(500 if quick else 3000)
+    yield _yaml(100 if quick else 500)
+    yield from _command(200 if quick else 1000)
 
 
-def _library(number: int) -> list[Row]:
+def _library(number: int) -> Iterator[Row]:
     document = team()
     schema = json.loads(schema_bytes("team", "1.0.0"))
     slow = Draft7Validator(schema)
     fast = jsonschema_rs.validator_for(schema, validate_formats=True)
     report = Team.check(document)
     if report.findings:
-        raise SystemExit(f"the benchmark's document is not valid: {report.findings}")
+        raise BenchError(f"the benchmark's document is not valid: {report.findings}")
     ours = _micros(lambda: Team.check(document), number)
     peers = {
         "jsonschema (schema only)": _micros(lambda: slow.is_valid(document), number // 20),
         "jsonschema-rs (schema only)": _micros(lambda: fast.is_valid(document), number),
     }
-    return [
-        Row(
-            work="check a team document: schema and rules",
-            ours=ours,
-            peer=peer,
-            theirs=theirs,
-            unit="µs",
-            target="<= 40 µs",
-            ok=ours <= 40,
-        )
-        for peer, theirs in peers.items()
-    ]
+    for peer, theirs in peers.items():
+        yield Row("check a team document: schema and rules", ours, peer, theirs, "µs", Target("<=", 40, "µs"))
 
 
-def _yaml(number: int) -> list[Row]:
+def _yaml(number: int) -> Row:
     """The same document as YAML, about 2 KB; the peer reads YAML 1.1 and accepts duplicate keys."""
     data = encode_yaml(team())
     ours = _micros(lambda: decode_yaml(data), number)
     theirs = _micros(lambda: yaml.load(data, yaml.CSafeLoader), number)
-    return [
-        Row(
-            work="read a YAML document",
-            ours=ours,
-            peer="PyYAML with libyaml",
-            theirs=theirs,
-            unit="µs",
-            target=">= 3 x",
-            ok=theirs / ours >= 3,
-        )
-    ]
+    return Row("read a YAML document", ours, "PyYAML with libyaml", theirs, "µs", faster(3))
 
 
-def _micros(work: Callable[[], object], number: int) -> float:
-    return min(repeat(work, number=number, repeat=7)) / number * 1e6
+def _micros(work: Callable[[], object], number: int) -> Times:
+    return Times.of(repeat(work, number=number, repeat=7), 1e6 / number)
 
 
-def _command(files: int) -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder:
-        schema = Path(folder) / "team.schema.json"
+def _command(files: int) -> Iterator[Row]:
+    with scratch() as folder:
+        schema = folder / "team.schema.json"
         schema.write_bytes(schema_bytes("team", "1.0.0"))
         paths = []
         for number in range(files):
             document = team() | {"team_session_id": f"team-{number}"}
-            paths.append(Path(folder) / f"{number}.json")
+            paths.append(folder / f"{number}.json")
             paths[-1].write_text(json.dumps(document, indent=2))
-        names = [str(path) for path in paths]
-        ours = [str(BIN / "runcard"), "validate", *names]
-        theirs = [str(BIN / "check-jsonschema"), "--schemafile", str(schema), *names]
-        best = [float("inf"), float("inf")]
-        for _ in range(3):
-            best = [min(best[0], _seconds(ours)), min(best[1], _seconds(theirs))]
-    return [
-        Row(
-            work=f"check {files:,} files by command",
-            ours=best[0],
-            peer="check-jsonschema (schema only)",
-            theirs=best[1],
-            unit="s",
-            target=">= 4 x as fast",
-            ok=best[1] >= 4 * best[0],
+        times = race(
+            {
+                "ours": command(RUNCARD, "validate", *paths),
+                "peer": command(BIN / "check-jsonschema", "--schemafile", schema, *paths),
+            },
+            3,
         )
-    ]
-
-
-def _seconds(command: list[str]) -> float:
-    began = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    work, peer = f"runcard validate, {files:,} files", "check-jsonschema (schema only)"
+    yield Row(work, times["ours"], peer, times["peer"], "s", faster(4), readme=True)
 
 
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])

@@ -1,38 +1,29 @@
 """Hashing a directory, compared with the usual tools.
 
-runcard makes a whole listing: it walks, hashes, and writes SHA256SUMS. All programs use two cores and files in the page
-cache, and take turns; the best round counts.
+runcard makes a whole listing by its library: it walks, hashes, and writes SHA256SUMS. All programs use two cores and files in the page
+cache, and take turns.
 """
 
-import contextlib
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import bagit
 
+from measuring import MIB, race, scratch, timed, two_cores
 from runcard import checksums
 from runcard.checksums.comparison import compare
-from table import Row, print_table
-
-MIB = 1024 * 1024
-CORES = 2
-
-Runner = Callable[[], float]  # does the work and returns the seconds it took
+from table import Row, faster, print_table
 
 
-def measure(*, quick: bool = False) -> list[Row]:
-    with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
-        return [
-            *large_files(Path(folder), 256 if quick else 2048, rounds=5),
-            *small_files(Path(folder), 10_000 if quick else 50_000, rounds=5),
-        ]
+def measure(*, quick: bool = False) -> Iterator[Row]:
+    with two_cores(), scratch() as folder:
+        yield from large_files(folder, 256 if quick else 2048, rounds=5)
+        yield from small_files(folder, 10_000 if quick else 50_000, rounds=5)
 
 
 def large_files(folder: Path, mebibytes: int, *, rounds: int) -> Iterator[Row]:
@@ -51,8 +42,10 @@ def large_files(folder: Path, mebibytes: int, *, rounds: int) -> Iterator[Row]:
         rounds,
     )
     work = f"hash {mebibytes:,} MiB in 4 files"
-    yield row(work, best["ours"], "openssl dgst, 2 processes", best["openssl"], "s", 0.95)
-    yield row(work, best["ours"], "sha256sum, 2 processes", best["sha256sum"], "s", 5)
+    yield Row(
+        work, best["ours"], "openssl dgst, 2 processes", best["openssl"], "s", faster(0.95), readme=True
+    )
+    yield Row(work, best["ours"], "sha256sum, 2 processes", best["sha256sum"], "s", faster(5))
 
 
 def small_files(folder: Path, count: int, *, rounds: int) -> Iterator[Row]:
@@ -76,36 +69,12 @@ def small_files(folder: Path, count: int, *, rounds: int) -> Iterator[Row]:
         },
         rounds,
     )
-    each = {name: seconds / count * 1e6 for name, seconds in best.items()}
+    each = {name: seconds.scaled(1e6 / count) for name, seconds in best.items()}
     listed, checked = f"list {count:,} files of 4 KiB", f"check {count:,} files of 4 KiB"
-    yield row(listed, each["make"], "sha256sum, 2 processes", each["sha256sum"], "µs/file", 2)
+    yield Row(listed, each["make"], "sha256sum, 2 processes", each["sha256sum"], "µs/file", faster(2))
     for work, ours, peer in ((listed, "make", "bagit make"), (checked, "compare", "bagit validate")):
         fastest = min((name for name in each if name.startswith(peer)), key=each.__getitem__)
-        yield row(work, each[ours], fastest, each[fastest], "µs/file", 7)
-
-
-def row(work: str, ours: float, peer: str, theirs: float, unit: str, least: float) -> Row:
-    return Row(work, ours, peer, theirs, unit, target=f">= {least:g} x", ok=theirs >= least * ours)
-
-
-def race(runners: Mapping[str, Runner], rounds: int) -> dict[str, float]:
-    """The best time of each, in turns; the first one runs once before, to fill the page cache.
-
-    A program that takes more than five times as long as the fastest gets only two turns.
-    """
-    next(iter(runners.values()))()
-    best = {name: run() for name, run in runners.items()}
-    for number in range(1, rounds):
-        for name, run in runners.items():
-            if number < 2 or best[name] < 5 * min(best.values()):
-                best[name] = min(best[name], run())
-    return best
-
-
-def timed(work: Callable[..., object], *arguments: object, **options: object) -> float:
-    began = time.perf_counter()
-    work(*arguments, **options)
-    return time.perf_counter() - began
+        yield Row(work, each[ours], fastest, each[fastest], "µs/file", faster(7))
 
 
 def make_listing(root: Path) -> bytes:
@@ -138,16 +107,5 @@ def shell(root: Path, command: str) -> None:
     subprocess.run(pipe, shell=True, cwd=root, check=True, stdout=subprocess.DEVNULL)  # noqa: S602 - ours
 
 
-@contextlib.contextmanager
-def two_cores() -> Iterator[None]:
-    """Everything that is started inside shares the same two cores."""
-    all_cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(all_cores)[:CORES])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, all_cores)
-
-
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])

@@ -6,12 +6,12 @@ Whole commands. Peers: parsing the factories and the sources with tree-sitter, e
 import os
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from table import Row, print_table
+from measuring import RUNCARD, BenchError, scratch
+from table import Row, Target, Times, print_table
 
-BIN = Path(sys.executable).parent
 FOLDER = "tmp/rspec_claude_metadata"
 
 # What a script does that knows no better: read each plan, compare the time.
@@ -44,41 +44,31 @@ _TRAITS = ("active", "blocked", "premium", "archived", "draft", "published", "pa
 _FACTORIES = 60
 
 
-def measure(*, quick: bool = False) -> list[Row]:
+def measure(*, quick: bool = False) -> Iterator[Row]:
     sources, plans = (200, 1_255) if quick else (1_123, 7_050)
     part = sources / 1_123
-    with tempfile.TemporaryDirectory() as folder:
-        project = _Project(Path(folder), sources, plans)
+    with scratch() as folder:
+        project = _Project(folder, sources, plans)
         parse = [sys.executable, "-c", _PARSE, *project.factories, *project.sources]
         analyze = project.best(["analyze", "--all-methods", *project.sources], parse)
         written = project.best(["analyze", "--all-methods", "--write", *project.sources], parse, new=True)
         paths = project.plans()
         if len(paths) != plans:
-            raise SystemExit(f"the benchmark's project has {len(paths)} plans, not {plans}")
+            raise BenchError(f"the benchmark's project has {len(paths)} plans, not {plans}")
         project.check_fresh()
         listed = project.best(["list"], [sys.executable, "-c", _READ, *paths])
         first = [path for path in paths if "-" not in path.rpartition("/")[2]]
         status = project.best(["status", *project.sources], [sys.executable, "-c", _READ, *first])
     size = f"{sources:,} sources, {plans:,} methods, {_FACTORIES} factories"
     trees, yaml = "tree-sitter, each file parsed once", "PyYAML with libyaml, times only"
-    return [
-        _row(f"plan analyze of {size}", analyze, trees, 0.3 + 9.7 * part),
-        _row("the same, and the plans written", written, trees, 0.3 + 14.7 * part),
-        _row(f"plan list of {plans:,} plans, each checked", listed, yaml, 0.3 + 7.7 * part),
-        _row(f"plan status of {sources:,} sources, each hashed", status, yaml, 0.2 + 0.8 * part),
-    ]
+    yield _row(f"plan analyze of {size}", analyze, trees, 0.3 + 9.7 * part, readme=True)
+    yield _row("the same, and the plans written", written, trees, 0.3 + 14.7 * part)
+    yield _row(f"plan list of {plans:,} plans, each checked", listed, yaml, 0.3 + 7.7 * part)
+    yield _row(f"plan status of {sources:,} sources, each hashed", status, yaml, 0.2 + 0.8 * part)
 
 
-def _row(work: str, best: tuple[float, float], peer: str, most: float) -> Row:
-    return Row(
-        work=work,
-        ours=best[0],
-        peer=peer,
-        theirs=best[1],
-        unit="s",
-        target=f"<= {most:.3g} s",
-        ok=best[0] <= most,
-    )
+def _row(work: str, times: tuple[Times, Times], peer: str, most: float, *, readme: bool = False) -> Row:
+    return Row(work, times[0], peer, times[1], "s CPU", Target("<=", round(most, 1), "s CPU"), readme=readme)
 
 
 class _Project:
@@ -103,24 +93,24 @@ class _Project:
         return [f"{FOLDER}/{name}" for name in sorted(os.listdir(self.root / FOLDER))]
 
     def check_fresh(self) -> None:
-        command = [str(BIN / "runcard"), "plan", "status", *self.sources]
+        command = [RUNCARD, "plan", "status", *self.sources]
         done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True)
         if done.stdout.count(": fresh") != len(self.sources):
-            raise SystemExit(f"the benchmark's plans are not fresh: {done.stdout[:200]}")
+            raise BenchError(f"the benchmark's plans are not fresh: {done.stdout[:200]}")
 
-    def best(self, ours: list[str], theirs: list[str], *, new: bool = False) -> tuple[float, float]:
-        """The best times of three, measured in turns; with `new`, each time without any plans."""
+    def best(self, ours: list[str], theirs: list[str], *, new: bool = False) -> tuple[Times, Times]:
+        """The times of three rounds, measured in turns; with `new`, each time without any plans."""
         times = []
         for _ in range(3):
             if new:
                 subprocess.run(["rm", "-rf", FOLDER], cwd=self.root, check=True)
             times.append(
                 (
-                    _seconds([str(BIN / "runcard"), "plan", *ours], self.root),
+                    _seconds([RUNCARD, "plan", *ours], self.root),
                     _seconds(theirs, self.root),
                 )
             )
-        return min(time for time, _ in times), min(time for _, time in times)
+        return Times.of(time for time, _ in times), Times.of(time for _, time in times)
 
 
 def _factory(index: int) -> str:
@@ -142,10 +132,10 @@ def _seconds(command: list[str], folder: Path) -> float:
         command, cwd=folder, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     if done.returncode not in {0, 2}:  # 2: warnings
-        raise SystemExit(f"{command[:4]} failed with {done.returncode}")
+        raise BenchError(f"{command[:4]} failed with {done.returncode}")
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])

@@ -4,16 +4,14 @@ The files are generated, about six kilobytes each, and read by the command. The 
 parser.
 """
 
-import os
 import sys
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
-from typing import NamedTuple
 
-from table import Row, print_table
+from measuring import RUNCARD, cost, scratch
+from table import Row, Target, Times, at_most, print_table
 
-RUNCARD = str(Path(sys.executable).with_name("runcard"))
 PARSE = (
     "import sys, tree_sitter, tree_sitter_ruby;"
     "parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_ruby.language()));"
@@ -37,60 +35,31 @@ end
 """
 
 
-def measure(*, quick: bool = False) -> list[Row]:
-    count = 200 if quick else 1_000
-    with tempfile.TemporaryDirectory() as folder:
-        sources, project = _sources(Path(folder), count), _project(Path(folder), count)
+def measure(*, quick: bool = False) -> Iterator[Row]:
+    count, rounds = (200, 1) if quick else (1_000, 3)
+    with scratch() as folder:
+        sources, project = _sources(folder, count), _project(folder, count)
         parsed = [sys.executable, "-c", PARSE]
         listed = [RUNCARD, "plan", "targets", "--json"]
-        factories = [RUNCARD, "plan", "factories", str(project), "--all", "--json"]
-        files = sorted(map(str, project.rglob("*.rb")))
-        few, many = _run([*listed, *sources[: count // 10]]), _run([*listed, *sources])
-        return [
-            _row("targets", many, _run([*parsed, *sources]), count),
-            _row("factories", _run(factories), _run([*parsed, *files]), count),
-            Row(
-                work=f"memory for the targets of {count:,} files",
-                ours=many.megabytes,
-                peer=f"the same for {count // 10:,}",
-                theirs=few.megabytes,
-                unit="MB",
-                target="<= 1.2 x",
-                ok=many.megabytes <= 1.2 * few.megabytes,
-            ),
-        ]
-
-
-class Cost(NamedTuple):
-    """The time and the memory of a process."""
-
-    seconds: float
-    megabytes: float
-
-
-def _run(command: list[str]) -> Cost:
-    process = os.posix_spawn(
-        command[0],
-        command,
-        {**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-    )
-    _, status, used = os.wait4(process, 0)
-    assert status == 0, command[:4]  # noqa: S101
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-
-
-def _row(what: str, ours: Cost, theirs: Cost, count: int) -> Row:
-    milliseconds = ours.seconds * 1e3 / count
-    return Row(
-        work=f"{what} of {count:,} Ruby files, each",
-        ours=milliseconds,
-        peer="tree-sitter, parsing only",
-        theirs=theirs.seconds * 1e3 / count,
-        unit="ms CPU",
-        target=f"<= {MOST:g} ms",
-        ok=milliseconds <= MOST,
-    )
+        commands = {
+            "few targets": [*listed, *sources[: count // 10]],
+            "targets": [*listed, *sources],
+            "sources parsed": [*parsed, *sources],
+            "factories": [RUNCARD, "plan", "factories", str(project), "--all", "--json"],
+            "factories parsed": [*parsed, *sorted(map(str, project.rglob("*.rb")))],
+        }
+        turns = [{name: cost(words) for name, words in commands.items()} for _ in range(rounds)]
+        costs = {name: [turn[name] for turn in turns] for name in commands}
+    for what, peer in (("targets", "sources parsed"), ("factories", "factories parsed")):
+        ours, theirs = (
+            Times.of((each.processor_seconds for each in costs[name]), 1e3 / count) for name in (what, peer)
+        )
+        work = f"{what} of {count:,} Ruby files, each"
+        target = Target("<=", MOST, "ms CPU")
+        yield Row(work, ours, "tree-sitter, parsing only", theirs, "ms CPU", target)
+    few, many = (Times.of(each.megabytes for each in costs[name]) for name in ("few targets", "targets"))
+    work = f"memory for the targets of {count:,} files"
+    yield Row(work, many, f"the same for {count // 10:,}", few, "MB", at_most(1.2))
 
 
 def _sources(folder: Path, count: int) -> list[str]:
@@ -121,4 +90,4 @@ def _project(folder: Path, count: int) -> Path:
 
 
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])

@@ -1,74 +1,74 @@
-"""The overhead of `runcard run`, compared with the command alone and, if installed, with `datalad run`.
+"""The overhead of `runcard run` over the command alone, compared with `datalad run` and `dvc repro`.
 
-datalad needs git-annex and a virtual environment of its own; set DATALAD to its path:
-
-    python3 -m venv /tmp/datalad && /tmp/datalad/bin/pip install datalad && export DATALAD=/tmp/datalad/bin/datalad
+Whole commands in folders without a repository, except those of datalad, which needs one.
 """
 
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from table import Row, print_table
+import peers
+from measuring import RUNCARD, Runner, call, command, race, scratch, timed
+from table import Row, Target, Times, faster, print_table
 
-RUNCARD = str(Path(sys.executable).with_name("runcard"))
 MOST = 120.0  # milliseconds over the command alone
 
 
-def measure(*, quick: bool = False) -> list[Row]:
-    rounds = 10 if quick else 40
-    with tempfile.TemporaryDirectory() as name:  # no repository: what git takes is not ours
-        folder = Path(name)
-        ours, alone = _least(rounds, folder, [RUNCARD, "run", "--quiet", "--", "true"], ["true"])
-        added = (ours - alone) * 1e3
-        rows = [Row("run `true` and record it", added, "the target", MOST, "ms", "<= 1 x", ok=added <= MOST)]
-        if peer := _dataset(folder / "dataset"):
-            theirs, alone = _least(3 if quick else 10, folder / "dataset", [peer, "run", "true"], ["true"])
-            theirs_added = (theirs - alone) * 1e3
-            good = theirs_added >= 2 * added
-            rows.append(Row("the same", added, "datalad run", theirs_added, "ms", ">= 2 x", ok=good))
-    return rows
+def measure(*, quick: bool = False) -> Iterator[Row]:
+    rounds = 8 if quick else 20
+    with scratch() as folder:
+        ours = command(RUNCARD, "run", "--quiet", "--", "true", cwd=folder)
+        alone = command("true", cwd=folder)
+        runners = {"runcard": ours, "true": alone}
+        for peer, prepare in (("datalad", dataset), ("dvc", pipeline)):
+            if not peers.unavailable(peer) and (runner := prepare(folder / peer)):
+                runners[peer] = runner
+        times = {name: each.scaled(1e3) for name, each in race(runners, rounds, slowest=None).items()}
+    added = {name: over(each, times["true"]) for name, each in times.items()}
+    target = Target("<=", MOST, "ms")
+    yield Row("runcard run -- true, over true", added["runcard"], "true", times["true"], "ms", target)
+    for peer, does in (("datalad", "datalad run true"), ("dvc", "dvc repro of true")):
+        label = peers.unavailable(peer) or (does if peer in added else f"not measured: {peer} does not work")
+        yield Row(
+            "runcard run -- true, over true",
+            added["runcard"],
+            label,
+            added.get(peer),
+            "ms",
+            faster(2),
+            readme=peer in added,
+        )
 
 
-def _dataset(folder: Path) -> str | None:
-    """A working datalad with a dataset; prints why if there is none."""
-    datalad = os.environ.get("DATALAD") or shutil.which("datalad")
-    if datalad is None:
-        print("  datalad is not installed: no row for it", file=sys.stderr)
+def over(times: Times, alone: Times) -> Times:
+    return Times(times.best - alone.best, times.median - alone.median)
+
+
+def dataset(folder: Path) -> Runner | None:
+    """A dataset of datalad."""
+    tools = f"{peers.program('x').parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    datalad = ["env", f"PATH={tools}", "GIT_AUTHOR_NAME=bench", "GIT_AUTHOR_EMAIL=bench@localhost"]
+    datalad += ["GIT_COMMITTER_NAME=bench", "GIT_COMMITTER_EMAIL=bench@localhost", "datalad"]
+    if not peers.works(*datalad, "create", folder, cwd=folder.parent):
         return None
-    made = subprocess.run([datalad, "create", folder], check=False, capture_output=True, text=True)
-    if made.returncode != 0:
-        print(f"  datalad does not work here: {made.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    if not peers.works(*datalad, "run", "true", cwd=folder):
         return None
-    return datalad
+    return command(*datalad, "run", "true", cwd=folder)
 
 
-def _least(rounds: int, folder: Path, *commands: list[str]) -> list[float]:
-    """The shortest time of each command; they take turns, so that other load affects all of them."""
-    least = [float("inf")] * len(commands)
-    for _ in range(rounds):
-        for place, command in enumerate(commands):
-            least[place] = min(least[place], _seconds(command, folder))
-    return least
-
-
-def _seconds(command: list[str], folder: Path) -> float:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RUNCARD_")}
-    began = time.perf_counter()
-    subprocess.run(
-        command,
-        check=True,
-        cwd=folder,
-        env=kept | {"PYTHONDONTWRITEBYTECODE": ""},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return time.perf_counter() - began
+def pipeline(folder: Path) -> Runner | None:
+    """A pipeline of dvc with one stage, which is run again each time."""
+    folder.mkdir()
+    dvc = ["env", "DVC_NO_ANALYTICS=1", str(peers.program("dvc"))]
+    (folder / "dvc.yaml").write_text("stages:\n  only:\n    cmd: 'true'\n")
+    again = [*dvc, "repro", "--force", "--quiet"]
+    if not peers.works(*dvc, "init", "--no-scm", "--quiet", cwd=folder):
+        return None
+    if not peers.works(*again, cwd=folder):
+        return None
+    return lambda: timed(call, again, cwd=folder)
 
 
 if __name__ == "__main__":
-    print_table(measure(quick="--quick" in sys.argv))
+    print_table([*measure(quick="--quick" in sys.argv)])
