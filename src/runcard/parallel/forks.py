@@ -68,7 +68,7 @@ def _is_single_threaded() -> bool:
 
 
 def _no_progress(files: int, size: int) -> None:
-    """Nobody wants to know."""
+    """Show no progress."""
 
 
 def _forked(items: Sequence[T], work: Work[T, R], progress: Progress) -> Iterator[R]:
@@ -211,7 +211,7 @@ class _Fork:
 def _run_fork(
     items: Sequence[T], work: Work[T, R], questions: int, replies: int, of_parent: list[_Fork]
 ) -> NoReturn:
-    """The life of a fork. Whatever goes wrong, it ends without a reply, and without a word."""
+    """The life of a fork. Whatever goes wrong, it ends without a reply and prints nothing."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
