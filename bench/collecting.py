@@ -46,7 +46,7 @@ def small_files(folder: Path, kind: str, data: bytes, number: int, *, rounds: in
         for file in range(first, first + 100):
             at = file * 4096 % (len(data) - 4096)
             (source / f"{first:06d}" / f"{file:06d}.txt").write_bytes(data[at : at + 4096])
-    yield from rows(source, f"runcard collect, {number:,} {kind} files of 4 KiB", rounds)
+    yield from rows(source, f"runcard collect, {number:,} {kind} files of 4 KiB", rounds, 1.5)
 
 
 def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds: int) -> Iterator[Row]:
@@ -55,13 +55,13 @@ def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds:
     for name in "abcd":
         with (source / name).open("wb") as file:
             file.writelines(name.encode() + data[1:] for _ in range(mebibytes // 4))
-    yield from rows(source, f"runcard collect, {mebibytes:,} MiB in 4 {kind} files", rounds)
+    yield from rows(source, f"runcard collect, {mebibytes:,} MiB in 4 {kind} files", rounds, 1.8)
 
 
-def rows(source: Path, work: str, rounds: int) -> Iterator[Row]:
+def rows(source: Path, work: str, rounds: int, most: float) -> Iterator[Row]:
     times = race(runners(source), rounds)
     readme = "binary files of 4 KiB" in work
-    yield Row(work, times["ours"], "cp -r; sync -f", times["cp"], "s", at_most(1.8), readme=readme)
+    yield Row(work, times["ours"], "cp -r; sync -f", times["cp"], "s", at_most(most), readme=readme)
     label = "rsync -a; sync -f" if "rsync" in times else "not measured: rsync is not installed"
     yield Row(work, times["ours"], label, times.get("rsync"), "s", faster(1), readme=readme)
 
