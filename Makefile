@@ -33,7 +33,7 @@ lint: $(READY) ## formatting, style, types, and import layers
 
 bench: $(READY) ## compare the speed with other programs
 	$(BIN)/python -m compileall -q $(VENV)/lib src
-	$(BIN)/python bench/run.py $(ARGS)
+	$(BIN)/python -m bench.run $(ARGS)
 
 docs: $(READY) ## run every sample in README.md and docs/
 	$(BIN)/python -m pytest tests/docs --no-header -q $(ARGS)

@@ -7,13 +7,12 @@ two cores, with files in the page cache, in turns. `runcard archive` and `runcar
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import runcard
-from measuring import ROOT, RUNCARD, call, race, scratch, timed, two_cores
-from table import Row, Times, at_most, faster, print_table
+from bench.measuring import ROOT, RUNCARD, call, race, scratch, timed, two_cores
+from bench.table import Row, Times, at_most, faster
 
 PIECE = 4096
 _TAR = {"tar czf": ["tar", "czf"], "pigz": ["tar", "-Ipigz", "-cf"], "zstd": ["tar", "-Izstd -T2", "-cf"]}
@@ -125,7 +124,3 @@ def fresh_copy(folder: Path) -> Path:
     call(["cp", "-a", folder / "template", store])
     os.sync()
     return store
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -10,15 +10,14 @@ Text is searched for secrets and binary data is not, so both are measured. The t
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import runcard
-from measuring import MIB, RUNCARD, Runner, call, cost, race, scratch, timed, two_cores
+from bench.measuring import MIB, RUNCARD, Runner, call, cost, race, scratch, timed, two_cores
+from bench.table import Row, Target, Times, at_most, faster
 from runcard.masking.secret_scanner import secret_in
-from table import Row, Target, Times, at_most, faster, print_table
 
 
 def measure(*, quick: bool = False) -> Iterator[Row]:
@@ -112,7 +111,3 @@ def memory(folder: Path, number: int) -> Row:
     peak = cost([RUNCARD, "collect", spec, "--artifacts", folder / "artifacts"]).megabytes
     work = f"memory of runcard collect, {number:,} files"
     return Row(work, Times.once(peak), "", None, "MB", Target("<=", 100, "MB"))
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import BenchError, environment, scratch
-from table import Row, Target, Times, faster, print_table
+from bench.measuring import BenchError, environment, scratch
+from bench.table import Row, Target, Times, faster
 
 # Imports first; records when a line comes in. A run that cannot be recorded gives a warning only, as in any program.
 _RECORDER = """
@@ -89,7 +89,3 @@ def start(words: list[str]) -> subprocess.Popen[bytes]:
 def closed(store: Path) -> int:
     """How many runs are closed: those with checksums."""
     return sum(1 for _ in store.glob("2*/SHA256SUMS"))
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -1,7 +1,6 @@
 """Checking documents, by library and by command, compared with other validators."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from timeit import repeat
 from typing import Any
@@ -10,11 +9,11 @@ import jsonschema_rs
 import yaml
 from jsonschema import Draft7Validator
 
-from measuring import BIN, RUNCARD, BenchError, command, race, scratch
+from bench.measuring import BIN, RUNCARD, BenchError, command, race, scratch
+from bench.table import Row, Target, Times, faster
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.team import Team
 from runcard.encoding.yaml import decode_yaml, encode_yaml
-from table import Row, Target, Times, faster, print_table
 
 
 def team(instances: int = 4) -> dict[str, Any]:
@@ -113,7 +112,3 @@ def _command(files: int) -> Iterator[Row]:
         )
     work, peer = f"runcard validate, {files:,} files", "check-jsonschema (schema only)"
     yield Row(work, times["ours"], peer, times["peer"], "s", faster(4), readme=True)
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -7,17 +7,16 @@ cache, and take turns.
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import bagit
 
-from measuring import MIB, race, scratch, timed, two_cores
+from bench.measuring import MIB, race, scratch, timed, two_cores
+from bench.table import Row, faster
 from runcard import checksums
 from runcard.checksums.comparison import compare
-from table import Row, faster, print_table
 
 
 def measure(*, quick: bool = False) -> Iterator[Row]:
@@ -105,7 +104,3 @@ def linked_copy(root: Path, copy: Path) -> Path:
 def shell(root: Path, command: str) -> None:
     pipe = f"find . -type f -print0 | {command}"
     subprocess.run(pipe, shell=True, cwd=root, check=True, stdout=subprocess.DEVNULL)  # noqa: S602 - ours
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

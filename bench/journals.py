@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import RUNCARD, BenchError, Cost, cost, environment, scratch
+from bench.measuring import RUNCARD, BenchError, Cost, cost, environment, scratch
+from bench.table import Row, Target, Times, at_most
 from runcard.documents import chain
-from table import Row, Target, Times, at_most, print_table
 
 _DIES = """
 import os, sys, runcard
@@ -82,7 +82,3 @@ def payload(number: int) -> dict[str, object]:
         "cost_source": "given",
         "latency_seconds": number % 977 / 100,
     }
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

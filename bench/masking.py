@@ -9,7 +9,6 @@ The slowest of many hostile texts comes last; a text of nothing but secrets, one
 import contextlib
 import json
 import re
-import sys
 import sysconfig
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -17,11 +16,11 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-import peers
-from measuring import race, scratch
+from bench import peers
+from bench.measuring import race, scratch
+from bench.table import Row, Target, Times
 from runcard.masking import mask_bytes
 from runcard.masking.rules import KEY_PREFIXES
-from table import Row, Target, Times, print_table
 
 MEGABYTE = 1_000_000
 HOSTILE = (
@@ -267,7 +266,3 @@ def with_secrets(random: Random, text: bytes) -> bytes:
 
 def _filled(text: bytes, size: int) -> bytes:
     return (text * (size // len(text) + 1))[:size]
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

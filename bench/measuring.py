@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from table import Times
+from bench.table import Times
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parent.parent

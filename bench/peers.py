@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from measuring import ROOT, BenchError, call
+from bench.measuring import ROOT, BenchError, call
 
 FOLDER = ROOT / ".venv-bench"
 LIST = Path(__file__).with_name("peers.txt")

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import RUNCARD, BenchError, scratch
-from table import Row, Target, Times, print_table
+from bench.measuring import RUNCARD, BenchError, scratch
+from bench.table import Row, Target, Times
 
 FOLDER = "tmp/rspec_claude_metadata"
 
@@ -135,7 +135,3 @@ def _seconds(command: list[str], folder: Path) -> float:
         raise BenchError(f"{command[:4]} failed with {done.returncode}")
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import peers
 import runcard
-from measuring import race, scratch
-from table import Row, Times, at_most, faster, print_table
+from bench import peers
+from bench.measuring import race, scratch
+from bench.table import Row, Times, at_most, faster
 
 _BODY = 0.05  # seconds of work in each run, so that facts about git and packages are gathered meanwhile
 _USAGE = {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 1000, "output_tokens": 100}}
@@ -168,7 +168,3 @@ def _sync_folder(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from measuring import ROOT
-from table import HEADER, Row, cells, number
+from bench.measuring import ROOT
+from bench.table import HEADER, Row, cells, number
 
 RESULTS = ROOT / "bench" / "RESULTS.md"
 README = ROOT / "README.md"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 
-from measuring import RUNCARD, cost, scratch
-from table import Row, Target, Times, at_most, print_table
+from bench.measuring import RUNCARD, cost, scratch
+from bench.table import Row, Target, Times, at_most
 
 PARSE = (
     "import sys, tree_sitter, tree_sitter_ruby;"
@@ -87,7 +87,3 @@ def _project(folder: Path, count: int) -> Path:
         file = project / "spec" / "factories" / f"things_{at}.rb"
         file.write_text(f"FactoryBot.define do\n{indent(text, '  ')}\nend\n")
     return project
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -16,21 +16,23 @@ import traceback
 from collections.abc import Iterator
 from typing import Protocol
 
-import archiving
-import collecting
-import concurrency
-import documents
-import hashing
-import journals
-import masking
-import plans
-import recording
-import results
-import ruby
-import running
-import startup
-import verifying
-from table import Row, print_table
+from bench import (
+    archiving,
+    collecting,
+    concurrency,
+    documents,
+    hashing,
+    journals,
+    masking,
+    plans,
+    recording,
+    results,
+    ruby,
+    running,
+    startup,
+    verifying,
+)
+from bench.table import Row, print_table
 
 
 class Part(Protocol):

@@ -4,13 +4,12 @@ Whole commands in folders without a repository, except those of datalad, which n
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import peers
-from measuring import RUNCARD, Runner, call, command, race, scratch, timed
-from table import Row, Target, Times, faster, print_table
+from bench import peers
+from bench.measuring import RUNCARD, Runner, call, command, race, scratch, timed
+from bench.table import Row, Target, Times, faster
 
 MOST = 120.0  # milliseconds over the command alone
 
@@ -68,7 +67,3 @@ def pipeline(folder: Path) -> Runner | None:
     if not peers.works(*again, cwd=folder):
         return None
     return lambda: timed(call, again, cwd=folder)
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import peers
 import runcard
-from measuring import RUNCARD, Runner, call, command, race, scratch, timed
-from table import Row, Target, at_most, faster, print_table
+from bench import peers
+from bench.measuring import RUNCARD, Runner, call, command, race, scratch, timed
+from bench.table import Row, Target, at_most, faster
 
 _HELP = {"runcard --help": 5.0, "runcard validate --help": 7.0, "runcard migrate --help": 7.0}
 _MOST_MS = 80.0  # for a small command
@@ -67,7 +67,3 @@ def small_commands(folder: Path) -> dict[str, Runner]:
         "extract": extract,
         "archive": archive,
     }
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

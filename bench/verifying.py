@@ -5,8 +5,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import BIN, RUNCARD, BenchError, call, command, cost, environment, race, scratch, two_cores
-from table import Row, Target, Times, at_most, print_table
+from bench.measuring import (
+    BIN,
+    RUNCARD,
+    BenchError,
+    call,
+    command,
+    cost,
+    environment,
+    race,
+    scratch,
+    two_cores,
+)
+from bench.table import Row, Target, Times, at_most
 
 _RECORD = """
 import sys, runcard
@@ -65,7 +76,3 @@ def one_run(small: Path, large: Path, many: int, rounds: int) -> Row:
     times = race({name: command(RUNCARD, "verify", run) for name, run in runs.items()}, rounds)
     work = f"runcard verify, one run of {many:,}"
     return Row(work, times["large"], "one run of 10", times["small"], "s", at_most(1.2))
-
-
-if __name__ == "__main__":
-    print_table([*measure(quick="--quick" in sys.argv)])

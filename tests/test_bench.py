@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "bench"))
+sys.path.append(str(ROOT))
 
-import results  # noqa: E402
-import run  # noqa: E402
-from table import Row, Target, Times, at_most, cells, faster  # noqa: E402
+from bench import results, run  # noqa: E402
+from bench.table import Row, Target, Times, at_most, cells, faster  # noqa: E402
 
 OURS, THEIRS = Times(2.0, 3.0), Times(4.0, 9.0)
 
@@ -93,7 +92,7 @@ def test_a_part_that_fails_costs_only_its_own_rows(
 
 def test_a_wrong_part_is_wrong_usage() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "bench" / "run.py", "strtup"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "bench.run", "strtup"], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert done.returncode == 64
     assert done.stderr.startswith("Error: unknown: strtup\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 NOBODY = 65534
 
 _PRELUDE = f"""
-import os, sys
+import ctypes, os, sys
 from runcard import checksums, errors, files
 from runcard.checksums import large_files  # while they can be read
 from runcard.parallel import helper_pool

@@ -1,0 +1,1 @@
+"""The speed of runcard beside that of other programs; `run` measures all parts."""
