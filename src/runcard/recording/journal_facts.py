@@ -1,6 +1,5 @@
 """What closing a run learns from its events, one at a time: they may be too many for memory."""
 
-import contextlib
 
 from runcard.documents import chain
 from runcard.documents.run import fold
@@ -46,12 +45,11 @@ class WrittenEvents:
         self._begun = self._added = 0
 
     def add(self, line: chain.Line) -> None:
-        """Add a line that is written. One that cannot be folded is no error here: then all are read when the run is closed."""
+        """Add a line that is written. If a signal handler raises meanwhile, all are read when the run is closed."""
         self._begun += 1
         if self._folded is not None:
-            with contextlib.suppress(Exception):
-                self._folded.add(line)
-                self._added += 1
+            self._folded.add(line)
+            self._added += 1
 
     def take(self, count: int) -> FoldedEvents | None:
         """The folded events, once; None unless each of the `count` lines was added once, and none was interrupted by a signal."""
