@@ -107,7 +107,8 @@ def test_events_of_which_one_was_interrupted_are_not_used() -> None:
     whole.add(line)
     twice.add(line)
     twice.add(line)
-    broken.add({})
+    with pytest.raises(KeyError):
+        broken.add({})
     assert [events.take(1) is not None for events in (whole, short, twice, broken)] == [
         True,
         False,

@@ -1,6 +1,5 @@
 """What closing a run learns from its events, one at a time: they may be too many for memory."""
 
-
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import RUN_ENDED

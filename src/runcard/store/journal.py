@@ -268,10 +268,12 @@ def stream_journal(path: str) -> JournalStream:
 
 
 def read_blocks(path: str) -> Iterator[bytes]:
-    """The bytes of a journal."""
+    """The bytes that a journal has now; what is appended meanwhile is not read."""
     descriptor = open_journal(path)
     try:
-        while block := os.read(descriptor, _BLOCK):
+        left = os.fstat(descriptor).st_size
+        while left and (block := os.read(descriptor, min(_BLOCK, left))):
+            left -= len(block)
             yield block
     except OSError as error:
         raise failure(error, path, "read the journal") from error

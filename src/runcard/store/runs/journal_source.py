@@ -35,9 +35,10 @@ class JournalSource:
             self._descriptor = -1
 
     def blocks(self, start: int = 0, end: int | None = None, size: int = _BLOCK) -> Iterator[bytes]:
-        """The bytes between two offsets."""
-        while end is None or start < end:
-            block = self._read(size if end is None else min(size, end - start), start)
+        """The bytes between two offsets; what is appended after the journal was opened is not read."""
+        end = self._opened.st_size if end is None else end
+        while start < end:
+            block = self._read(min(size, end - start), start)
             if not block:
                 return
             yield block
