@@ -1,0 +1,18 @@
+"""Seeing the model calls of any program: a relay on the loopback interface between the program and its providers.
+
+The program is pointed at the relay by variables and options that it knows. The relay passes every byte on, in both
+directions, and reports each request and its reply to an observer.
+
+    routes       where requests are sent on to: one route for each provider or URL of the user's
+    adapters     what each program needs so that it calls the relay: variables, options
+    listener     the listening socket: bound before the program starts; the first connection starts the relay
+    relay        connections: a request in, the same request out, the reply back
+    http_message heads and bodies of HTTP/1.1 messages, as the bytes that they are
+    upstream     connecting to a provider: TLS, HTTP proxies
+    exchange     what the relay reports: one request and its reply
+    wire_call    an exchange read as a model call
+
+Only `routes`, `adapters` and `listener` are loaded for a program that calls no model.
+
+Invariant: the program gets what it would get without the relay. Whatever fails in here, bytes are passed on.
+"""
