@@ -20,8 +20,8 @@ _LAST_PORT = 65535
 
 # Anthropic's own library adds the version to its base URL, and others take it for a part of the base URL. Both use the
 # same variable. So at this host a path may come without it.
-_VERSIONS = {"https://api.anthropic.com": "/v1"}
-_WITHOUT_VERSION = re.compile(r"/(messages|complete|models|files|skills)(?![^/?])")
+_VERSIONS = {"https://api.anthropic.com": b"/v1"}
+_WITHOUT_VERSION = re.compile(rb"/(messages|complete|models|files|skills)(?![^/?])")
 
 
 class UnusableUrlError(ValueError):
@@ -34,14 +34,13 @@ class Route(NamedTuple):
     name: str  # in the URL of the relay: `anthropic`, `openai`, `openai-2`
     upstream: str  # scheme, host and port, without a slash at the end
 
-    def target(self, rest: str) -> str:
-        """Path and query at the upstream, for what follows the name of the route in a request."""
-        if _WITHOUT_VERSION.match(rest):
-            rest = _VERSIONS.get(self.upstream, "") + rest
-        return rest if rest.startswith("/") else f"/{rest}"
+    def with_version(self, rest: bytes) -> bytes:
+        """Path and query of a request at the upstream; `rest` is what follows the name of the route."""
+        version = _VERSIONS.get(self.upstream)
+        return version + rest if version and _WITHOUT_VERSION.match(rest) else rest
 
 
-class Upstream(NamedTuple):
+class BaseUrl(NamedTuple):
     """A base URL in parts."""
 
     user: str  # user name and password with the @ behind them, or nothing
@@ -49,7 +48,7 @@ class Upstream(NamedTuple):
     rest: str  # path and query, as they are
 
 
-def split_url(url: str) -> Upstream:
+def split_url(url: str) -> BaseUrl:
     """The parts of a base URL; raises UnusableUrlError."""
     match = _URL.fullmatch(url.strip())
     if match is None:
@@ -58,7 +57,7 @@ def split_url(url: str) -> Upstream:
         raise UnusableUrlError(f"there is no port {match['port']}")
     port = f":{match['port']}" if match["port"] else ""
     user = "" if match["user"] is None else f"{match['user']}@"
-    return Upstream(user, f"{match['scheme'].lower()}://{match['host'].lower()}{port}", match["rest"])
+    return BaseUrl(user, f"{match['scheme'].lower()}://{match['host'].lower()}{port}", match["rest"])
 
 
 class Routes:
@@ -95,7 +94,7 @@ class Routes:
 
 def true_url(url: str, upstreams: dict[str, str]) -> str:
     """The URL that a URL of a relay stands for; any other URL as it is. `upstreams` is that of the `Routes` of the relay."""
-    _scheme, sign, rest = url.strip().partition("://")
+    _, sign, rest = url.strip().partition("://")
     user, at, bare = rest.rpartition("@") if "@" in rest.partition("/")[0] else ("", "", rest)
     for relay, upstream in upstreams.items():
         start = relay.partition("://")[2]

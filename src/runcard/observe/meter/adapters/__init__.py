@@ -15,6 +15,8 @@ from runcard.observe.meter.routes import Routes, UnusableUrlError, split_url, tr
 
 METER = "RUNCARD_METER"  # for the program: a JSON object, the upstream of each URL of the relay
 
+CLAUDE_CODE = "Claude Code"  # the name of a known program
+
 # Part of the path of a program that has a module here, or of its package.
 _MARKS = ("claude", "codex", "gemini", "opencode")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")

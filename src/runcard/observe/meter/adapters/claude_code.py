@@ -11,7 +11,7 @@ import os
 import sys
 
 from runcard.encoding import JsonObject
-from runcard.observe.meter.adapters import ANTHROPIC, BASE_URL, Adaptation, Gap
+from runcard.observe.meter.adapters import ANTHROPIC, BASE_URL, CLAUDE_CODE, Adaptation, Gap
 from runcard.observe.meter.adapters.settings_files import (
     home_of,
     is_on,
@@ -59,7 +59,7 @@ _WITHOUT_CALLS = frozenset(
 
 def adapt_claude_code(adaptation: Adaptation, arguments: list[str]) -> list[str]:
     """The arguments of Claude Code, with settings that lead it to the relay where a settings file leads elsewhere."""
-    adaptation.client = "Claude Code"
+    adaptation.client = CLAUDE_CODE
     adaptation.expects_calls = not (arguments and arguments[0] in _WITHOUT_CALLS)
     settings = ClaudeSettings(adaptation.given, arguments, adaptation.directory)
     effective = adaptation.given | settings.variables | settings.managed
