@@ -56,6 +56,11 @@ class ReplyReader:
         return self._whole
 
     @property
+    def has_stop_reason(self) -> bool:
+        """Whether a stream said why it ends, though it may lack its last event."""
+        return self._stream.has_stop_reason
+
+    @property
     def content(self) -> Any:
         """The text of the reply, if it is kept."""
         return self._text.content
