@@ -14,6 +14,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -114,6 +115,13 @@ class ScriptedUpstream(ThreadingHTTPServer):
         with self._lock:
             self._steps.clear()
             self.requests, self.calls, self.warm_ups = [], [], 0
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something has happened here."""
+        deadline = time.monotonic() + TIMEOUT
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen"
+            time.sleep(0.01)
 
     def log(self, request: LoggedRequest) -> None:
         with self._lock:
