@@ -95,7 +95,7 @@ class LoopbackRelay:
         if found is None or not compare_digest(found[1], self._secret):
             return None
         route = self._routes.find(found[2].decode("latin-1"))
-        return None if route is None else (route, found[3] or b"")
+        return None if route is None else (route, route.with_version(found[3] or b""))
 
     def add_problem(self, message: str) -> None:
         """Keep something that went wrong in the relay itself."""
