@@ -180,16 +180,17 @@ def _split(url: str) -> tuple[SplitResult, str | None, int | None]:
     """The parts of a URL, its host and its port; all empty when it is none."""
     try:
         parts = urlsplit(url)
-        return parts, parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError:
         return SplitResult("", "", "", "", ""), None, None
+    return parts, host, port
 
 
 def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> HttpProxy | None:
     """The proxy for an upstream, as programs read their environment: the lower case wins."""
     url = ""
-    for name in (f"{scheme}_proxy", "all_proxy"):
-        url = url or environment.get(name) or environment.get(name.upper()) or ""
+    for variable in (f"{scheme}_proxy", "all_proxy"):
+        url = url or environment.get(variable) or environment.get(variable.upper()) or ""
     excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     if not url or _is_loopback(host) or is_excluded(host, port, excluded):
         return None
