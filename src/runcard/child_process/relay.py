@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from runcard.child_process.child import Child
@@ -111,11 +112,17 @@ class Relay:
         self._tree = tree
         self._keys = b""  # typed, and not yet read by the inner terminal
         self._signals: deque[int] = deque()  # received, and not yet handled
+        self._once: dict[int, Callable[[], None]] = {}  # by descriptor
         self._wakeup_read, self._wakeup_write = os.pipe()
         os.set_blocking(self._wakeup_write, False)
         self._poll = select.poll()
         for descriptor in (self._wakeup_read, *self._streams):
             self._poll.register(descriptor, select.POLLIN)
+
+    def call_once_readable(self, descriptor: int, function: Callable[[], None]) -> None:
+        """Call a function in the loop, once, when a descriptor is readable while the child runs."""
+        self._once[descriptor] = function
+        self._poll.register(descriptor, select.POLLIN)
 
     def receive(self, received: ReceivedSignal) -> None:
         """In the signal thread: forward it at once, even while the loop waits for a slow reader."""
@@ -172,6 +179,9 @@ class Relay:
                 os.read(self._wakeup_read, _PIECE)
             elif descriptor == _KEYBOARD:
                 self._read_keys()
+            elif function := self._once.pop(descriptor, None):
+                self._poll.unregister(descriptor)
+                function()
             else:
                 if event & select.POLLOUT:
                     self._write_keys()
@@ -249,7 +259,7 @@ class Relay:
 
     def _drain(self) -> None:
         """Pass on what the child has printed, and what other processes print without a pause."""
-        for descriptor in (self._wakeup_read, _KEYBOARD):
+        for descriptor in (self._wakeup_read, _KEYBOARD, *self._once):
             with contextlib.suppress(KeyError):
                 self._poll.unregister(descriptor)
         for stream in list(self._streams.values()):

@@ -18,6 +18,7 @@ from runcard.documents.run.events import (
     INPUTS_COUNTED,
     MODEL_CALLED,
     SECRETS_MASKED,
+    USAGE_INCOMPLETE,
     WARNING_ADDED,
 )
 from runcard.encoding import JsonObject
@@ -152,6 +153,15 @@ class EventRecorder(ABC):
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {"step": details.get("step")}
+
+    def add_incomplete_usage(self, reason: str, hint: str | None, calls: int | None) -> None:
+        """Record that the calls of the run may have used more than is recorded: the totals are "at least".
+
+        `calls` is the number of calls that are missing, if it is known.
+        """
+        texts = {"reason": self.mask_text(_message(reason), "events")}
+        texts |= {"hint": self.mask_text(_message(hint), "events")} if hint else {}
+        self.emit(USAGE_INCOMPLETE, {**texts, "calls": calls}, level="warning")
 
     def _price_table(self) -> "Prices":
         """The caller's prices, else those that the settings name, read on first use."""

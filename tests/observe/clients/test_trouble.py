@@ -334,7 +334,7 @@ def test_a_reply_that_is_read_in_another_way_goes_on_unseen(
     def changed(*_: object) -> None:
         raise AttributeError("nothing of this name")
 
-    monkeypatch.setattr("runcard.observe.clients.call.JsonReply.feed", changed)
+    monkeypatch.setattr("runcard.observe.clients.reply_reader.JsonReply.feed", changed)
     warned = pytest.warns(runcard.RuncardWarning, match="could not be recorded: AttributeError")
     with runcard.record(outputs) as run, warned:
         assert make("claude", server).content[0].text == replies.WORDS

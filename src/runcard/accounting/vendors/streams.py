@@ -48,6 +48,11 @@ class StreamedReply:
         self._reasons: dict[int, str | None] = {}
         self._grounding: dict[int, dict[str, Any]] = {}  # of each candidate
 
+    @property
+    def has_stop_reason(self) -> bool:
+        """Whether all alternatives of a stream with `choices` or `candidates` said why they ended."""
+        return bool(self._reasons) and all(self._reasons.values())
+
     def add(self, event: ReplyFields) -> bool:
         """Add an event; False when it is not the event of any vendor."""
         handler = self._handler(event)

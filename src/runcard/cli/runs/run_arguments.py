@@ -62,6 +62,16 @@ OPTIONS = (
     Option("--provider", "provider", "Provider of the model.", "NAME"),
     Option("--label", "labels", "Label the run. Repeatable.", "KEY=VALUE", many=True),
     Option("--parent", "parent", "Run that this one is a part of.", "ID"),
+    Option(
+        "--no-meter", "no_meter", "Do not count the model calls of COMMAND; start it with nothing changed."
+    ),
+    Option("--keep-content", "keep_content", "Keep prompts and replies of model calls, masked."),
+    Option(
+        "--witness",
+        "witness",
+        "Compare with the calls that Claude Code itself reports; NAME is otlp.",
+        "NAME",
+    ),
     Option("--keep-secrets", "keep_secrets", "Do not mask secrets. The record says so."),
     Option("--quiet", "quiet", "Print only warnings and errors.", short="-q"),
     Option("--verbose", "verbose", COMMON["-v, --verbose"], short="-v"),
@@ -101,17 +111,22 @@ def carry_out(  # noqa: PLR0913 - the options
     provider: str | None,
     labels: tuple[str, ...],
     parent: str | None,
+    no_meter: bool,
+    keep_content: bool,
+    witness: str | None,
     keep_secrets: bool,
     quiet: bool,
     verbose: bool,
 ) -> int:
     """Run the command, print messages, and return the exit code."""
+    from runcard.operations.runs.metering import MeterOptions  # noqa: PLC0415
     from runcard.operations.runs.run import FAILED, run  # noqa: PLC0415
 
     try:
         set_verbosity(quiet=quiet, verbose=verbose)
         _check_text(*assignments, *labels, model or "", provider or "")
         _check_patterns(output_patterns)
+        _check_meter(no_meter, keep_content, witness)
         folder = _folder_of(experiment)
         if experiment is not None and folder is None and not is_quiet():
             _hint_at_experiments(experiment)
@@ -129,6 +144,7 @@ def carry_out(  # noqa: PLR0913 - the options
             output_patterns=output_patterns,
             template_args=template_args,
             find_changes=not is_quiet(),
+            meter=MeterOptions(not no_meter, keep_content, witness),
         )
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
@@ -166,6 +182,14 @@ def _check_patterns(patterns: tuple[str, ...]) -> None:
         raise UsageError(
             "--output is empty", hint="name files, or a pattern in quotes: --output 'results/*.json'"
         )
+
+
+def _check_meter(no_meter: bool, keep_content: bool, witness: str | None) -> None:
+    if witness not in {None, "otlp"}:
+        raise UsageError(f"--witness {witness}: there is no such witness", hint="pass --witness otlp")
+    if no_meter and (keep_content or witness):
+        option = "--keep-content" if keep_content else "--witness"
+        raise UsageError(f"{option} needs the meter", hint="leave out --no-meter")
 
 
 def _folder_of(experiment: str | None) -> "Experiment | None":

@@ -18,6 +18,7 @@ MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
 CALL_UNATTRIBUTED = (
     "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
 )
+USAGE_INCOMPLETE = "usage.incomplete"  # reason, hint, calls: what calls used is not known completely
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
 RELATION_ADDED = "relation.added"  # type, id, sha256
@@ -36,6 +37,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     ENVIRONMENT_OBSERVED: {"environment": dict},
     MODEL_CALLED: {"tokens": dict},
     CALL_UNATTRIBUTED: {"tokens": dict},
+    USAGE_INCOMPLETE: {"reason": str},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},
     RELATION_ADDED: {"type": str, "id": str},

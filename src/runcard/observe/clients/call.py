@@ -19,25 +19,30 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from runcard.accounting.vendors.reply_fields import ReplyFields
-from runcard.accounting.vendors.streams import StreamedReply
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardWarning
-from runcard.observe.clients.endpoints import Endpoint, find_endpoint, unrecorded_kind
-from runcard.observe.clients.reply_stream import (
-    DONE,
-    AmazonStream,
-    EventStream,
-    JsonReply,
-    MalformedError,
-    decoded,
-)
-from runcard.observe.clients.reply_text import ReplyText
+from runcard.observe.clients.endpoints import Endpoint, find_endpoint, request_id, unrecorded_kind
+from runcard.observe.clients.reply_reader import ReplyReader
+from runcard.observe.clients.reply_stream import MalformedError, decoded
 from runcard.observe.clients.request_parameters import request_parameters
 
 if TYPE_CHECKING:
     from contextvars import Token
 
 Rest = ParamSpec("Rest")
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeFacts:
+    """What only the wire shows of a call."""
+
+    call_id: str  # unique in the run
+    endpoint: str  # host and path
+    status: int | None  # of the HTTP reply
+    retry_of: str | None = None  # the call_id of the failed attempt before it
+    client_session: str | None = None
+    agent: str | None = None
+    parent_agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class CallFacts:
     retries: int
     error: Mapping[str, Any] | None
     regional_host: str | None  # where the call may cost more than at the vendor's global host
+    request_id: str | None = None  # in the headers of the reply
+    exchange: ExchangeFacts | None = None  # of a call that was observed on the wire
 
 
 class CallListener(Protocol):
@@ -128,16 +135,11 @@ class ModelCall:
     waiting: bool = False  # for the rest of a reply that the user's code reads
     pulling: bool = False  # its next bytes are being read right now
     failure: Exception | None = None  # to be raised by the last step
+    request_id: str | None = None  # of the last attempt
     _attempts: int = 0
-    _reply_began: bool = False
-    _complete: bool = False
-    _error: Mapping[str, Any] | None = None
+    _error: Mapping[str, Any] | None = None  # that the client raised
     _refusal: Mapping[str, Any] | None = None  # of the last attempt that failed
-    _first_token: float | None = None
-    _decoder: EventStream | AmazonStream | JsonReply | None = None
-    _reply: Mapping[str, Any] | None = None
-    _stream: StreamedReply = field(default_factory=StreamedReply)
-    _text: ReplyText = field(init=False)
+    _reader: ReplyReader = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _pid: int = field(default_factory=os.getpid)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -145,7 +147,7 @@ class ModelCall:
     _token: "Token[ModelCall | None]" = field(init=False)
 
     def __post_init__(self) -> None:
-        self._text = ReplyText(keep=self.listener.keep_content)
+        self._reader = ReplyReader(self._elapsed, keep_content=self.listener.keep_content)
 
     def __enter__(self) -> None:
         """While the client works on the call, it is the `current` one."""
@@ -160,8 +162,7 @@ class ModelCall:
     @property
     def response_id(self) -> str | None:
         """The id of the reply, once it is known."""
-        reply = ReplyFields(self._reply or self._stream.reply)
-        return reply.text("id", "responseId", "response_id")
+        return self._reader.response_id
 
     @contextlib.contextmanager
     def pull(self) -> Iterator[None]:
@@ -189,13 +190,13 @@ class ModelCall:
     @_guarded
     def replying(self, content_type: str) -> None:
         """A successful reply starts; one before it, if any, could not be read."""
-        self._reply_began, self._complete, self._error = True, False, None
-        if "amazon.eventstream" in content_type:
-            self._decoder = AmazonStream()
-        elif "event-stream" in content_type or (self.streamed and "json" not in content_type):
-            self._decoder = EventStream()
-        else:
-            self._decoder = JsonReply()
+        self._error = None
+        self._reader.start(content_type, streamed=self.streamed)
+
+    @_guarded
+    def headers(self, headers: Mapping[str, str]) -> None:
+        """The headers of a reply."""
+        self.request_id = request_id(headers)
 
     @_guarded
     def refused(self, status: int, reason: str) -> None:
@@ -205,60 +206,37 @@ class ModelCall:
     @_guarded
     def feed(self, piece: bytes) -> None:
         """Bytes of the reply."""
-        if self._decoder is not None and not self._finished:
-            self._consume(self._decoder.feed(piece))
+        if not self._finished:
+            self._reader.feed(piece)
+            self._finish_complete()
 
     @_guarded
     def add(self, text: str | bytes | Mapping[str, Any]) -> None:
         """The whole reply, or an event of a stream, from a client that decodes the bytes itself."""
-        self._reply_began = True
-        self._consume(iter([text]))
-
-    def _consume(self, pieces: Iterator[Any]) -> None:
-        try:
-            for piece in pieces:
-                self._add_event(decoded(piece) if isinstance(piece, bytes | str) and piece != DONE else piece)
-        except MalformedError as error:
-            self._error = self._error or {"type": "malformed-reply", "message": str(error)}
-
-    def _add_event(self, event: Any) -> None:
-        if event == DONE:
-            self._complete = True
-        elif not isinstance(event, Mapping):
-            return
-        elif isinstance(self._decoder, EventStream | AmazonStream) or (
-            self._decoder is None and self.streamed
-        ):
-            self._stream.add(ReplyFields(event))
-            if self._text.add(event) and self._first_token is None:
-                self._first_token = self._elapsed()
-            self._complete = self._complete or self._stream.complete
-            if self._stream.error is not None:
-                self._error = self._error or _error_fields(self._stream.error)
-        else:
-            self._reply, self._complete = event, True
-            self._text.whole(event)
-            if isinstance(error := event.get("error"), Mapping):
-                self._error = self._error or _error_fields(ReplyFields(error))
-        if self._complete and self.waiting:
-            self._finish()
+        self._reader.add(text, streamed=self.streamed)
+        self._finish_complete()
 
     @_guarded
     def read(self) -> None:
         """All bytes of the reply have arrived."""
-        if self._decoder is not None and not self._finished:
-            self._consume(self._decoder.end())
+        if not self._finished:
+            self._reader.end()
+            self._finish_complete()
+
+    def _finish_complete(self) -> None:
+        if self._reader.complete and self.waiting:
+            self._finish()
 
     @_last
     def end(self) -> None:
         """The user's code read the reply to its end."""
-        if self._decoder is not None and not self._finished:
-            self._consume(self._decoder.end())
+        if not self._finished:
+            self._reader.end()
         self._finish()
 
     def fail(self, error: BaseException) -> None:
         """The client, or the reading of its reply, raised an exception, which the user gets in any case."""
-        self._error = self._error or _exception_fields(error)
+        self._error = self._error or self._reader.error or _exception_fields(error)
         try:
             self._finish()
         except Exception as failure:  # noqa: BLE001 - the user's exception comes first
@@ -267,14 +245,14 @@ class ModelCall:
     @_last
     def returned(self) -> None:
         """The client returned its result; the user's code reads the rest of the reply, if any."""
-        if not self.waiting and not _is_unfinished(self._reply):
+        if not self.waiting and not _is_unfinished(self._reader.whole):
             self._finish()
 
     @_last
     def finish(self, reply: Mapping[str, Any]) -> None:
         """The later reply of a call that went on at the server after it returned."""
-        if _is_unfinished(self._reply) and not _is_unfinished(reply):
-            self._reply = reply
+        if _is_unfinished(self._reader.whole) and not _is_unfinished(reply):
+            self._reader.replace(reply)
             self._finish()
 
     @_last
@@ -286,7 +264,7 @@ class ModelCall:
     @property
     def is_in_progress(self) -> bool:
         """Whether the client still waits for the reply."""
-        return not (self._finished or self.waiting or self._reply)
+        return not (self._finished or self.waiting or self._reader.whole)
 
     @_last
     def abandon(self) -> None:
@@ -303,23 +281,24 @@ class ModelCall:
         self.listener.call_finished(self, self._facts())
 
     def _facts(self) -> CallFacts:
-        request = self._request()
+        request, reader = self._request(), self._reader
         return CallFacts(
             api=self.endpoint.name,
             requested_model=self.requested_model,
             provider=self.provider,
             prompt=None if request is None else self.endpoint.prompt_of(request),
             request=None if request is None else request_parameters(request),
-            reply=self._reply or self._stream.reply or None,
-            content=self._text.content,
+            reply=reader.reply,
+            content=reader.content,
             streamed=self.streamed,
-            reply_began=self._reply_began,
-            complete=self._complete,
+            reply_began=reader.began,
+            complete=reader.complete,
             latency=self._elapsed(),
-            first_token=self._first_token,
+            first_token=reader.first_token,
             retries=max(0, self._attempts - 1),
-            error=self._error or (None if self._reply_began else self._refusal),
+            error=self._error or reader.error or (None if reader.began else self._refusal),
             regional_host=self.regional_host,
+            request_id=self.request_id,
         )
 
     def _request(self) -> Mapping[str, Any] | None:
@@ -384,8 +363,3 @@ def _message(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - an exception of the user's that cannot be printed
         return ""
-
-
-def _error_fields(error: ReplyFields) -> JsonObject:
-    kind = error.text("type", "status", "code") or "error"
-    return {"type": kind, "message": error.text("message") or ""}

@@ -31,6 +31,9 @@ _UNRECORDED = re.compile(
     r"/(batches|videos|realtime/[a-z_]+|images/[a-z]+|audio/[a-z]+)$"
     r"|:(predict|predictLongRunning|embedContent|batchEmbedContents|batchGenerateContent|asyncBatchEmbedContent)$"
 )
+# The headers in which vendors name a request, in their replies.
+_REQUEST_ID = ("request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "x-amzn-requestid")
+_LONGEST_ID = 200  # characters
 _HOSTS = {
     "amazonaws.com": "aws",
     "anthropic.com": "anthropic",
@@ -83,3 +86,9 @@ def regional_host(url: str) -> str | None:
     """The host of a URL, if it is a vendor's host for one region."""
     host = urlsplit(url).hostname or ""
     return host if _REGIONAL.fullmatch(host) else None
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """The id that the vendor gave to a request, in the headers of its reply."""
+    value = next((value for name in _REQUEST_ID if (value := headers.get(name))), None)
+    return value if isinstance(value, str) and len(value) <= _LONGEST_ID else None

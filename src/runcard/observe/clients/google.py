@@ -90,6 +90,7 @@ def _request(base: Any, listener: FindListener) -> Callable[..., Any]:
             return base.request(self, method, path, body, *args, **kwargs)
         with call:
             reply = base.request(self, method, path, body, *args, **kwargs)
+        call.headers(_headers(reply))
         call.add(_text(reply))
         call.returned()
         return reply
@@ -104,6 +105,7 @@ def _async_request(base: Any, listener: FindListener) -> Callable[..., Any]:
             return await base.async_request(self, method, path, body, *args, **kwargs)
         with call:
             reply = await base.async_request(self, method, path, body, *args, **kwargs)
+        call.headers(_headers(reply))
         call.add(_text(reply))
         call.returned()
         return reply
@@ -126,6 +128,7 @@ def _streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
                     event = next(events, None)
                 if event is None:
                     return
+                call.headers(_headers(event))
                 call.add(_text(event))
                 yield event
         finally:
@@ -154,6 +157,7 @@ async def _watch_events(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIte
                 event = await anext(events, None)
             if event is None:
                 return
+            call.headers(_headers(event))
             call.add(_text(event))
             yield event
     finally:
@@ -163,3 +167,9 @@ async def _watch_events(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIte
 def _text(reply: Any) -> Any:
     """The reply as text; older versions of the library return it as data."""
     return getattr(reply, "body", reply) or "{}"
+
+
+def _headers(reply: Any) -> dict[str, str]:
+    """The headers of the reply, with names in lower case."""
+    headers = getattr(reply, "headers", None)
+    return {str(name).lower(): value for name, value in dict(headers).items()} if headers else {}

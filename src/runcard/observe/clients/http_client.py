@@ -60,6 +60,7 @@ def _with_reply(call: ModelCall, response: Any) -> Any:
 
 def _inspect(call: ModelCall, response: Any) -> None:
     """Whether a reply is an error, complete already, or still to be read."""
+    call.headers(response.headers)
     if not response.is_success:
         call.refused(response.status_code, response.reason_phrase)
         return

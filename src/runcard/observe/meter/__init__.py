@@ -7,9 +7,11 @@ directions, and reports each request and its reply to an observer.
     adapters     what each program needs so that it calls the relay: variables, options
     listener     the listening socket: bound before the program starts; the first connection starts the relay
     relay        connections: a request in, the same request out, the reply back
+    upstream_connection  the other side of a connection: a request out, its reply back
     http_message heads and bodies of HTTP/1.1 messages, as the bytes that they are
     upstream     connecting to a provider: TLS, HTTP proxies
     exchange     what the relay reports: one request and its reply
+    exchange_report  reporting it to an observer that may fail
     wire_call    an exchange read as a model call
 
 Only `routes`, `adapters` and `listener` are loaded for a program that calls no model.

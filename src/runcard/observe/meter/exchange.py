@@ -35,10 +35,9 @@ class Failure(Enum):
     CLIENT_GONE = "client-gone"  # the program closed its connection
     UNREACHABLE = "unreachable"  # no connection to the upstream: refused, no such host, TLS
     CUT = "cut"  # the upstream closed the connection in the middle
-    TIMEOUT = (
-        "timeout"  # of the connection, as the system reports it; the relay has no time limits of its own
-    )
+    TIMEOUT = "timeout"  # of the connection: as the system reports it, or none was made in 30 s
     ENDED = "ended"  # the run ended first
+    NOT_UNDERSTOOD = "not-understood"  # where its request or reply ends is unclear; all bytes were passed on
 
 
 class ExchangeObserver(Protocol):

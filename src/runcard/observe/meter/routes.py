@@ -1,17 +1,63 @@
 """Where requests are sent on to.
 
-A URL of the relay is `http://127.0.0.1:PORT/SECRET/ROUTE`; what a program appends to it is appended to the upstream's URL.
+A URL of the relay is `http://127.0.0.1:PORT/SECRET/ROUTE` and the path of the URL that it stands for. A route leads to one
+host: path and query stay those of the program, however it puts them together.
 Loaded by every `runcard run`: only light modules are imported here.
 """
 
+import re
 from typing import NamedTuple
+
+# Only what every URL library reads in the same way. Host and port are ours to replace; the rest stays as it is.
+_URL = re.compile(
+    r"(?P<scheme>https?)://"
+    r"(?:(?P<user>[^/?#@\\\s\x00-\x20\x7f-\U0010ffff]*)@)?"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<rest>(?:[/?#][!-\[\]-~]*)?)",
+    re.IGNORECASE,
+)
+_LAST_PORT = 65535
+
+# Anthropic's own library adds the version to its base URL, and others take it for a part of the base URL. Both use the
+# same variable. So at this host a path may come without it.
+_VERSIONS = {"https://api.anthropic.com": b"/v1"}
+_WITHOUT_VERSION = re.compile(rb"/(messages|complete|models|files|skills)(?![^/?])")
+
+
+class UnusableUrlError(ValueError):
+    """A URL that the relay cannot send requests on to."""
 
 
 class Route(NamedTuple):
     """One upstream."""
 
-    name: str  # in the URL of the relay: `anthropic`, `openai`, `upstream-2`
-    upstream: str  # the base URL that the program would use without the relay, without a slash at its end
+    name: str  # in the URL of the relay: `anthropic`, `openai`, `openai-2`
+    upstream: str  # scheme, host and port, without a slash at the end
+
+    def with_version(self, rest: bytes) -> bytes:
+        """Path and query of a request at the upstream; `rest` is what follows the name of the route."""
+        version = _VERSIONS.get(self.upstream)
+        return version + rest if version and _WITHOUT_VERSION.match(rest) else rest
+
+
+class BaseUrl(NamedTuple):
+    """A base URL in parts."""
+
+    user: str  # user name and password with the @ behind them, or nothing
+    origin: str  # scheme, host and port
+    rest: str  # path and query, as they are
+
+
+def split_url(url: str) -> BaseUrl:
+    """The parts of a base URL; raises UnusableUrlError."""
+    match = _URL.fullmatch(url.strip())
+    if match is None:
+        raise UnusableUrlError("it is not an http or https URL")
+    if match["port"] and int(match["port"]) > _LAST_PORT:
+        raise UnusableUrlError(f"there is no port {match['port']}")
+    port = f":{match['port']}" if match["port"] else ""
+    user = "" if match["user"] is None else f"{match['user']}@"
+    return BaseUrl(user, f"{match['scheme'].lower()}://{match['host'].lower()}{port}", match["rest"])
 
 
 class Routes:
@@ -23,23 +69,36 @@ class Routes:
         self._routes: dict[str, Route] = {}
 
     def url(self, name: str, upstream: str) -> str:
-        """The URL of the relay that leads to this upstream; `name` is that of its provider or program.
+        """The URL of the relay that stands for a base URL; `name` is that of its provider or program.
 
-        The same upstream has one URL. A name that is taken by another upstream gets a number.
+        The same host has one route. A name that is taken by another host gets a number. Raises UnusableUrlError.
         """
-        upstream = upstream.rstrip("/")
+        user, origin, rest = split_url(upstream)
         taken = {route.upstream: route.name for route in self._routes.values()}
-        chosen, number = taken.get(upstream, name), 1
-        while chosen in self._routes and self._routes[chosen].upstream != upstream:
+        chosen, number = taken.get(origin, name), 1
+        while chosen in self._routes and self._routes[chosen].upstream != origin:
             number += 1
             chosen = f"{name}-{number}"
-        self._routes[chosen] = Route(chosen, upstream)
-        return f"{self.base}/{chosen}"
+        self._routes[chosen] = Route(chosen, origin)
+        scheme, host = self.base.split("://", 1)
+        return f"{scheme}://{user}{host}/{chosen}{rest}"
 
     def find(self, name: str) -> Route | None:
         return self._routes.get(name)
 
     @property
     def upstreams(self) -> dict[str, str]:
-        """The upstream's URL of each URL of the relay."""
+        """The upstream of each URL of the relay."""
         return {f"{self.base}/{route.name}": route.upstream for route in self._routes.values()}
+
+
+def true_url(url: str, upstreams: dict[str, str]) -> str:
+    """The URL that a URL of a relay stands for; any other URL as it is. `upstreams` is that of the `Routes` of the relay."""
+    _, sign, rest = url.strip().partition("://")
+    user, at, bare = rest.rpartition("@") if "@" in rest.partition("/")[0] else ("", "", rest)
+    for relay, upstream in upstreams.items():
+        start = relay.partition("://")[2]
+        if sign and (bare == start or bare.startswith((f"{start}/", f"{start}?", f"{start}#"))):
+            true_scheme, _, host = upstream.partition("://")
+            return f"{true_scheme}://{user}{at}{host}{bare[len(start) :]}"
+    return url

@@ -24,6 +24,7 @@ from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
+from runcard.operations.runs.metering import CommandMeter, MeterOptions
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import given_configuration, start_settings, traceparent
@@ -74,11 +75,12 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     template_args: bool = False,
     find_changes: bool = False,
     variables: Mapping[str, str] | None = None,
+    meter: MeterOptions = MeterOptions(),  # noqa: B008 - it is a tuple
 ) -> CommandResult:
     """Run a command and record it; raises when it cannot be recorded, and then the command was not run.
 
     `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document;
-    `variables` are added to the environment of the command.
+    `variables` are added to the environment of the command. `meter`: whether and how its model calls are counted.
     `output_patterns` select the files that are copied into the record if the command creates or changes them.
     With `template_args`, `{name}` in the command stands for a value of the configuration. With `find_changes`, the result
     names files of the working directory that changed and are not in the record.
@@ -103,7 +105,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     _open_standard_streams()
     warnings: list[str] = []
     options = RecordOptions(store, settings, (), None, keep_secrets, strict=True)
-    command_run = _CommandRun(start_run(options, warnings.append), store, warnings)
+    command_run = _CommandRun(start_run(options, warnings.append), store, warnings, meter)
     try:
         command_run.watch_files(wanted, find_changes=find_changes)
         command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
@@ -175,7 +177,7 @@ def _open_standard_streams() -> None:
 class _CommandRun:
     """Runs one command and records it."""
 
-    def __init__(self, events: JournalEvents, store: str, warnings: list[str]) -> None:
+    def __init__(self, events: JournalEvents, store: str, warnings: list[str], meter: MeterOptions) -> None:
         self._events = events
         self._path = events.path
         self._store = store
@@ -188,6 +190,7 @@ class _CommandRun:
         self._changed: ChangedFiles | None = None
         self._warnings = warnings  # shown to the user
         self._problems: list[CannotRun | RuncardError] = []
+        self._meter = CommandMeter(events, meter, self.warn, warnings.append)
 
     def prepare(
         self, patterns: Iterable[str], relations: Iterable[tuple[str, str, str]], *, keep_secrets: bool
@@ -222,19 +225,23 @@ class _CommandRun:
         environment.pop(config_file.VARIABLE, None)  # that of an enclosing run
         environment |= self._write_config()
         try:
-            command = find_command(arguments, os.get_exec_path(environment))
-            status = self._run_child(command, environment, signals)
+            found = find_command(arguments, os.get_exec_path(environment))
+            metered, environment = self._meter.prepare(found.path, arguments, environment)
+            status = self._run_child(found._replace(arguments=metered), environment, signals)
         except CannotRun as error:
             self._code = error.code
             self._problems.append(error)
             self._add_error("cannot-run", error.message)
             return
+        finally:
+            self._meter.stop()
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             self._code = 128 + number
             self._add_error("killed", f"the command was killed by {_signal_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
+        self._meter.check()
         self._changed = self.files.changes()
 
     def _write_config(self) -> dict[str, str]:
@@ -255,6 +262,8 @@ class _CommandRun:
             os.close(end)
         tree = ProcessTree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
+        if self._meter.listener is not None:
+            relay.call_once_readable(self._meter.listener.fileno(), self._meter.start)
         # Threads only now: a process with threads must not fork.
         self._background = self._start_background()
         self._events.count_tokens(self._inputs)

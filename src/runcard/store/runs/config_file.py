@@ -1,10 +1,10 @@
-"""The configuration of a run as a file for its command: the one that the variable RUNCARD_CONFIG names.
+"""Private files for the command of a run: its configuration, which the variable RUNCARD_CONFIG names, and settings.
 
-The file holds the values that the user gave, secrets included. So it is not a part of the record: it is in memory if the
-system has a directory for that, only its owner can read it, and it is removed when the command has ended. If runcard is
-killed, the process that closes the run removes it.
+They hold the values that the user gave, secrets included. So they are not a part of the record: they are in memory if the
+system has a directory for that, only their owner can read them, and they are removed when the command has ended. If runcard
+is killed, the process that closes the run removes them.
 
-Invariant: the name of the file contains the id of the run, so that it is never taken for the file of another run.
+Invariant: the name of a file contains the id of the run, so that it is never taken for the file of another run.
 """
 
 import contextlib
@@ -23,8 +23,17 @@ _TEMPORARY = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - the file is new, a
 
 def write_config(run_id: str, configuration: JsonObject) -> str:
     """Write the configuration for the command of a run; returns the path. Raises OSError if there is no place for it."""
-    data, problem = encode_json(configuration), OSError(errno.ENOENT, os.strerror(errno.ENOENT), "/tmp")  # noqa: S108
-    for path in _paths(run_id):
+    return _write(_name(run_id), encode_json(configuration))
+
+
+def write_program_settings(run_id: str, data: bytes) -> str:
+    """Write settings for a program that the command of a run starts; returns the path. Raises OSError."""
+    return _write(_name(run_id, "settings"), data)
+
+
+def _write(name: str, data: bytes) -> str:
+    problem = OSError(errno.ENOENT, os.strerror(errno.ENOENT), "/tmp")  # noqa: S108
+    for path in _paths(name):
         try:
             descriptor = os.open(path, _CREATE, 0o600)
         except OSError as error:
@@ -55,19 +64,19 @@ def read_config(run_id: str) -> JsonObject | None:
 
 
 def remove_config(run_id: str) -> None:
-    """Remove the file of a run, wherever it is."""
+    """Remove the files of a run, wherever they are."""
     if is_safe_id(run_id):
-        for path in _paths(run_id):
+        for path in (*_paths(_name(run_id)), *_paths(_name(run_id, "settings"))):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
 
-def _paths(run_id: str) -> list[str]:
-    """Where the file of a run may be, the best place first."""
+def _paths(name: str) -> list[str]:
+    """Where a file may be, the best place first."""
     runtime, temporary = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
     folders = (runtime, _TEMPORARY[0], temporary, *_TEMPORARY[1:])
-    return [os.path.join(folder, _name(run_id)) for folder in folders if os.path.isabs(folder)]
+    return [os.path.join(folder, name) for folder in folders if os.path.isabs(folder)]
 
 
-def _name(run_id: str) -> str:
-    return f"runcard-config-{run_id}.json"
+def _name(run_id: str, kind: str = "config") -> str:
+    return f"runcard-{kind}-{run_id}.json"

@@ -1,1 +1,178 @@
-"""What each program needs so that its model calls pass the relay: variables of its environment, options of its command."""
+"""What each program needs so that its model calls pass the relay: variables of its environment, options of its command.
+
+Every command gets the variables of `VARIABLES`. A program that needs more has a module here, found by its name in
+`known_programs`; only that one is loaded. A base URL of the user's own, wherever it comes from, is where the relay sends
+requests on to. Files of the user are read and never written.
+
+Invariant: what cannot be adapted with certainty is left as it is, and is listed as a gap.
+"""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from runcard.observe.meter.routes import Routes, UnusableUrlError, split_url, true_url
+
+METER = "RUNCARD_METER"  # for the program: a JSON object, the upstream of each URL of the relay
+
+CLAUDE_CODE = "Claude Code"  # the name of a known program
+
+# Part of the path of a program that has a module here, or of its package.
+_MARKS = ("claude", "codex", "gemini", "opencode")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_LOOPBACK = "127.0.0.1"
+BASE_URL = "ANTHROPIC_BASE_URL"
+ANTHROPIC = "https://api.anthropic.com"
+FIRST_PARTY = {
+    "ENABLE_TOOL_SEARCH": "true",
+    "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL": "1",
+}  # of Claude Code
+_AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
+
+
+class BaseUrlVariable(NamedTuple):
+    """A variable that libraries read their base URL from."""
+
+    name: str
+    provider: str
+    default: (
+        str | None
+    )  # the base URL without the variable; None: the variable is only used if the user has set it
+
+
+VARIABLES = (
+    BaseUrlVariable(BASE_URL, "anthropic", ANTHROPIC),
+    BaseUrlVariable("ANTHROPIC_FOUNDRY_BASE_URL", "foundry", None),
+    BaseUrlVariable("OPENAI_BASE_URL", "openai", "https://api.openai.com/v1"),
+    BaseUrlVariable("OPENAI_API_BASE", "openai", None),  # clients for Azure refuse to start if it is set
+    BaseUrlVariable("GOOGLE_GEMINI_BASE_URL", "google", "https://generativelanguage.googleapis.com"),
+    BaseUrlVariable("GROQ_BASE_URL", "groq", "https://api.groq.com"),
+    BaseUrlVariable("CEREBRAS_BASE_URL", "cerebras", "https://api.cerebras.ai"),
+    BaseUrlVariable("TOGETHER_BASE_URL", "together", None),  # its client works differently if it is set
+)
+
+
+class Gap(NamedTuple):
+    """Calls that do not pass the relay."""
+
+    reason: str
+    hint: str | None = None
+
+
+class Adaptation:
+    """What a command gets so that it calls the relay: other arguments, and variables over those of its environment."""
+
+    def __init__(
+        self,
+        arguments: list[str],
+        given: dict[str, str],
+        routes: Routes,
+        directory: str,
+        write_private: Callable[[bytes], str],
+    ) -> None:
+        """`write_private` writes a file that only this user can read, for the time of the run; returns its path."""
+        self.arguments = list(arguments)
+        self.given = given  # the environment of the program without the meter
+        self.variables: dict[str, str] = {}  # what the meter sets
+        self.routes = routes
+        self.directory = directory  # where the program runs
+        self.write_private = write_private
+        self.upstream_environment = given  # proxies and certificates of the program, for the relay
+        self.client: str | None = None  # the known program that is run: `Claude Code`
+        self.expects_calls = False  # whether this program calls models when it is run like this
+        self.gaps: list[Gap] = []
+
+    def url(self, name: str, upstream: str, where: str) -> str | None:
+        """The URL of the relay for a base URL; None, and a gap, for one that cannot be used. `where` it comes from."""
+        try:
+            return self.routes.url(name, upstream)
+        except UnusableUrlError as error:
+            self.gaps.append(Gap(f"{where} is left as it is: {error}", f"correct {where}"))
+            return None
+
+    def set_variables(self) -> None:
+        """Set the variables that libraries read their base URL from."""
+        for variable in VARIABLES:
+            given = self.given.get(variable.name, "").strip()
+            upstream = given or variable.default
+            if not given and variable.name == "OPENAI_BASE_URL" and self._uses_azure():
+                upstream = None
+            if upstream is not None and (url := self.url(variable.provider, upstream, variable.name)):
+                self.variables[variable.name] = url
+        self.say_first_party(self.given)
+
+    def say_first_party(self, environment: dict[str, str]) -> None:
+        """Let Claude Code know that its requests reach Anthropic's own host, as they do without the relay.
+
+        At other hosts it turns tool search off, takes a larger model for small tasks, and leaves out headers.
+        """
+        for name, value in FIRST_PARTY.items():
+            self.variables.pop(name, None)
+            if _is_anthropic(environment.get(BASE_URL, "")) and not environment.get(name):
+                self.variables[name] = value
+
+    def _uses_azure(self) -> bool:
+        """Whether calls of `openai` may be for Azure: its clients take the variable for theirs, or refuse to start."""
+        names = [name for name in _AZURE if self.given.get(name)]
+        if self.given.get("OPENAI_API_TYPE", "").startswith("azure"):
+            names.append("OPENAI_API_TYPE")
+        if names:
+            reason = f"{names[0]} is set, so OPENAI_BASE_URL is not: calls of OpenAI and Azure do not pass the meter"
+            self.gaps.append(Gap(reason, "record them with runcard.watch, or set OPENAI_BASE_URL yourself"))
+        return bool(names)
+
+    def exempt_from_proxies(self, environment: dict[str, str]) -> None:
+        """A program with this environment calls the relay without its HTTP proxies."""
+        if not any(environment.get(name) or environment.get(name.upper()) for name in _PROXIES):
+            return
+        for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
+            hosts = environment.get(name) or environment.get(other) or ""
+            if hosts.strip() != "*" and _LOOPBACK not in hosts.replace(" ", "").split(","):
+                self.variables[name] = f"{hosts},{_LOOPBACK}" if hosts else _LOOPBACK
+
+
+def adapt(adaptation: Adaptation, program: str) -> None:
+    """Adapt a command; `program` is the file of its first word. The environment is that of the user: `without_outer_meter`."""
+    file = os.path.realpath(program)
+    if any(mark in word for word in [*adaptation.arguments, file] for mark in _MARKS):
+        from runcard.observe.meter.adapters.known_programs import adapt_program  # noqa: PLC0415 - few are known
+
+        adapt_program(adaptation, file)
+    else:
+        adaptation.set_variables()
+        adaptation.exempt_from_proxies(adaptation.given)
+
+
+def _is_anthropic(url: str) -> bool:
+    try:
+        return not url.strip() or split_url(url).origin == ANTHROPIC
+    except UnusableUrlError:
+        return False
+
+
+def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
+    """The environment with the true upstreams in place of the relay of an enclosing run, which has a meter too."""
+    outer = outer_upstreams(environment)
+    if not outer:
+        return environment
+    return {
+        name: true_url(value, outer) if value.startswith("http") else value
+        for name, value in environment.items()
+        if name != METER
+    }
+
+
+def outer_upstreams(environment: dict[str, str]) -> dict[str, str]:
+    """The upstreams that an enclosing `runcard run` has written into the environment."""
+    if METER not in environment:
+        return {}
+    from runcard.encoding import decode_json  # noqa: PLC0415
+    from runcard.errors import EncodingError  # noqa: PLC0415
+
+    try:
+        upstreams = decode_json(environment[METER].encode("utf-8", "surrogateescape"))
+    except EncodingError:
+        return {}
+    if not isinstance(upstreams, dict):
+        return {}
+    return {url: upstream for url, upstream in upstreams.items() if isinstance(upstream, str)}

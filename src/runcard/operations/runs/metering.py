@@ -1,0 +1,161 @@
+"""Meter the model calls of a command: the relay, what the command gets so that it calls it, and checks at the end.
+
+Whatever fails in here is a warning in the record. The command is started in any case.
+"""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.errors import RuncardError
+from runcard.observe.meter.adapters import CLAUDE_CODE, METER, Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.listener import Listener
+from runcard.observe.meter.routes import Routes
+from runcard.recording.run import JournalEvents
+from runcard.store.runs import config_file
+
+if TYPE_CHECKING:
+    from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
+    from runcard.observe.meter.routes import Route
+    from runcard.recording.metered_calls import MeteredCalls
+
+_WARNING = "meter"  # the type of warnings
+_SESSION = "x-claude-code-session-id"
+_MOST_SESSIONS = 1000
+_ELSEWHERE = (
+    "a base URL in its settings, or a provider that is called in another way, may send calls around the meter"
+)
+
+
+class MeterOptions(NamedTuple):
+    """What the user wants of the meter."""
+
+    is_on: bool = True
+    keep_content: bool = False  # prompts and replies, masked
+    witness: str | None = None  # "otlp": compare with what the program itself reports
+
+
+class CommandMeter:
+    """The meter of one command: `prepare` it, `start` with the first connection, `stop` when it has ended, then `check`."""
+
+    def __init__(
+        self,
+        events: JournalEvents,
+        options: MeterOptions,
+        warn: Callable[[str, str], None],
+        show: Callable[[str], None],
+    ) -> None:
+        """`warn` records a warning of a type and shows it to the user; `show` only shows it."""
+        self._events = events
+        self._options = options
+        self._warn = warn
+        self._show = show
+        self._adaptation: Adaptation | None = None
+        self._calls: MeteredCalls | None = None
+        self._sessions: set[str] = set()  # of Claude Code, that calls named
+        self._started = time.time()
+        self.listener: Listener | None = None
+
+    def prepare(
+        self, program: str, arguments: list[str], environment: dict[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """Arguments and environment that let the command call the relay; unchanged if there can be no relay.
+
+        `program` is the file of the command. The socket is bound here, before the command is started.
+        """
+        if not self._options.is_on:
+            return arguments, environment
+        try:
+            self.listener = Listener()
+            return self._adapt(self.listener, program, arguments, environment)
+        except Exception as error:  # noqa: BLE001 - the command is started in any case
+            self._warn(_WARNING, f"model calls are not metered: {_reason(error)}")
+            self.stop()
+            return arguments, environment
+
+    def _adapt(
+        self, listener: Listener, program: str, arguments: list[str], environment: dict[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        given, routes = without_outer_meter(environment), Routes(listener.base)
+        adaptation = Adaptation(arguments, given, routes, os.getcwd(), self._write_private)
+        adapt(adaptation, program)
+        self._adaptation = adaptation
+        variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
+        return adaptation.arguments, given | variables
+
+    def _write_private(self, data: bytes) -> str:
+        return config_file.write_program_settings(self._events.run_id, data)
+
+    def start(self) -> None:
+        """The first connection is there: start the relay."""
+        if self.listener is not None and self._adaptation is not None:
+            adaptation = self._adaptation
+            self.listener.start(adaptation.routes, self._observe_request, adaptation.upstream_environment)
+
+    def _observe_request(self, route: "Route", head: "RequestHead") -> "ExchangeObserver | None":
+        """In the thread of the relay: what reads calls is loaded with the first request."""
+        if self._calls is None:
+            from runcard.recording.metered_calls import make_observer  # noqa: PLC0415
+
+            self._calls = make_observer(self._events, keep_content=self._options.keep_content)
+        if len(self._sessions) < _MOST_SESSIONS:
+            self._sessions.update(value for name, value in head.headers if name == _SESSION)
+        return self._calls.observe(route, head)
+
+    def stop(self) -> None:
+        """Stop the relay, when the command has ended; calls in progress end here."""
+        if self.listener is not None:
+            self.listener.stop()
+        if self._calls is not None:
+            self._calls.close()
+
+    def check(self) -> None:
+        """Record what the meter did not see, as far as that can be known. After `stop`."""
+        if self.listener is None or self._adaptation is None:
+            return
+        for problem in self.listener.problems:
+            self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
+        calls = self._calls.calls if self._calls is not None else 0
+        missed = self._missed_in_transcripts()
+        if missed:
+            what = "a call that" if missed == 1 else f"{missed:,} calls that"
+            reason = f"the transcript of Claude Code has {what} did not pass the meter"
+            self._add_incomplete(reason, _ELSEWHERE, missed)
+        client = self._adaptation.client
+        for gap in self._adaptation.gaps:
+            if calls or client is not None:
+                self._add_incomplete(gap.reason, gap.hint)
+        if client and not (calls or missed or self._adaptation.gaps) and self._adaptation.expects_calls:
+            self._warn(
+                _WARNING,
+                f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
+            )
+
+    def _missed_in_transcripts(self) -> int:
+        """How many calls are in the transcripts of the run's own sessions of Claude Code, and did not pass the relay."""
+        adaptation = self._adaptation
+        if adaptation is None or not (self._sessions or adaptation.client == CLAUDE_CODE):
+            return 0
+        from runcard.observe.meter.transcripts import TranscriptSearch, transcripts_folder  # noqa: PLC0415
+
+        folder = transcripts_folder(adaptation.upstream_environment)
+        search = TranscriptSearch(folder, adaptation.directory, self._started)
+        return search.unmetered_calls(self._sessions, self._has_seen)
+
+    def _has_seen(self, some_id: str) -> bool:
+        return self._calls is not None and self._calls.has_seen(some_id) is not False
+
+    def _add_incomplete(self, reason: str, hint: str | None, calls: int | None = None) -> None:
+        """The fold makes a warning of it; it is shown as well."""
+        self._show(f"{reason}; {hint}" if hint else reason)
+        with contextlib.suppress(RuncardError, OSError):  # closing the record says that it cannot be written
+            self._events.add_incomplete_usage(reason, hint, calls)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

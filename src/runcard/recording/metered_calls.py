@@ -1,0 +1,118 @@
+"""Recording the calls that pass the meter's relay.
+
+The relay reports in its own thread, and must not wait: masking a long prompt takes a tenth of a second. So finished calls are
+recorded by a further thread. If it falls far behind, calls are counted as lost, and the totals say so.
+"""
+
+import hashlib
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+from runcard.files import printable
+from runcard.observe.clients.call import CallFacts
+from runcard.observe.meter.wire_call import FinishedCall, WireCalls
+from runcard.recording.events import EventRecorder
+from runcard.recording.model_calls import CallReport, read_call_usage, record_call, warn_once
+
+if TYPE_CHECKING:
+    from runcard.observe.meter.exchange import Observe
+
+_QUEUE = 64  # finished calls that wait to be recorded
+_PATIENCE = 10.0  # seconds that the relay waits for a place in the queue, before it counts a call as lost
+_MOST_IDS = 200_000  # that are remembered
+_MOST_KINDS = 100  # of requests that are not understood
+_LONGEST_KIND = 200
+
+
+class MeteredCalls:
+    """Turns what the relay reports into events of a run."""
+
+    def __init__(self, events: EventRecorder, *, keep_content: bool = False) -> None:
+        self.keep_content = keep_content
+        self.observe: Observe = WireCalls(self).observe
+        self.calls = 0  # that were seen, failed ones included
+        self._events = events
+        self._report = CallReport(observer="meter", keep_content=keep_content)
+        self._queue: queue.Queue[FinishedCall | None] = queue.Queue(_QUEUE)
+        self._thread: threading.Thread | None = None
+        self._lost = 0
+        self._not_understood: dict[str, int] = {}  # those that are not recorded yet, by kind
+        self._ids: set[bytes] = set()
+
+    def call_finished(self, call: FinishedCall) -> None:
+        """A call is over; it is recorded soon."""
+        self.calls += 1
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._record_calls, name="runcard-meter-calls", daemon=True
+            )
+            self._thread.start()
+        try:
+            self._queue.put(call, timeout=0 if self._lost else _PATIENCE)
+        except queue.Full:
+            self._lost += 1
+
+    def not_understood(self, kind: str) -> None:
+        """Record the first request of a kind at once; the others are counted until the end."""
+        kind = printable(kind[:_LONGEST_KIND])
+        if kind not in self._not_understood:
+            if len(self._not_understood) >= _MOST_KINDS:
+                kind = "other requests"
+            if kind not in self._not_understood:
+                self._not_understood[kind] = 0
+                self._add_not_understood(kind, 1)
+                return
+        self._not_understood[kind] += 1
+
+    def unreadable(self, problem: str) -> None:
+        """A part of a call could not be read."""
+        warn_once(self._events, f"a reply could not be read: {printable(problem[:200])}", "not-understood")
+
+    def has_seen(self, some_id: str) -> bool | None:
+        """Whether a call had this response id or request id; None when there were too many to remember."""
+        return True if _short(some_id) in self._ids else None if len(self._ids) >= _MOST_IDS else False
+
+    def close(self, timeout: float = 60.0) -> None:
+        """Record what is left; to be called after the relay was stopped."""
+        if self._thread is not None:
+            try:
+                self._queue.put(None, timeout=timeout)
+                self._thread.join(timeout)
+            except queue.Full:
+                pass
+            self._lost += self._queue.qsize() if self._thread.is_alive() else 0
+        if self._lost:
+            self._events.add_incomplete_usage("calls could not be recorded in time", None, self._lost)
+        for kind, count in self._not_understood.items():
+            if count:
+                self._add_not_understood(kind, count)
+        self._not_understood.clear()
+
+    def _add_not_understood(self, kind: str, calls: int) -> None:
+        reason = f"{kind} is not understood: what it used and cost is not part of the totals"
+        self._events.add_incomplete_usage(reason, "record what you know of it with run.add_usage", calls)
+
+    def _record_calls(self) -> None:
+        while (call := self._queue.get()) is not None:
+            try:
+                self._record(call.facts())
+            except Exception as error:  # noqa: BLE001 - the next calls are recorded in any case
+                reason = f"a call could not be recorded: {type(error).__name__}: {error}"
+                self._events.add_incomplete_usage(reason, None, 1)
+
+    def _record(self, facts: CallFacts) -> None:
+        usage = read_call_usage(self._events, facts)
+        for some_id in (usage.response_id, facts.request_id):
+            if some_id is not None and len(self._ids) < _MOST_IDS:
+                self._ids.add(_short(some_id))
+        record_call(self._events, facts, usage, self._report)
+
+
+def _short(some_id: str) -> bytes:
+    return hashlib.blake2b(some_id.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def make_observer(events: EventRecorder, *, keep_content: bool = False) -> MeteredCalls:
+    """What the relay of a run reports to: its `observe`, and `close` at the end."""
+    return MeteredCalls(events, keep_content=keep_content)
