@@ -3,7 +3,7 @@
 A long stream is nearly all text, and its usage stands in a few events. A test looks for the names that these have, in the
 bytes of one event or of many at once. A quote inside a JSON text is escaped, so a quoted name is never found in the text of a
 reply. If the test of many events says that all are plain, it says so of each of them, and the other way around: what is
-read does not depend on the pieces in which a stream arrives.
+read does not depend on the pieces in which a stream arrives. Of plain events in a row the last one is decoded.
 
 A test is chosen by the first events. A stream of another kind has none: all its events are decoded.
 """
@@ -23,7 +23,7 @@ def find_delta_test(event: Mapping[str, Any]) -> IsPlain | None:
         return _is_response_delta if kind.startswith("response.") else None
     if "choices" in event:
         return _is_chat_delta
-    return None
+    return _is_gemini_delta if "candidates" in event else None
 
 
 def _is_anthropic_delta(events: bytes) -> bool:
@@ -42,6 +42,16 @@ def _is_chat_delta(events: bytes) -> bool:
         _is_null(events, b'"finish_reason"')
         and _is_null(events, b'"usage"')
         and not (b'"error"' in events or b"[DONE]" in events)
+    )
+
+
+def _is_gemini_delta(events: bytes) -> bool:
+    """No finish reason, no searches, no refusal, no error. Each event has the counts so far: the last one is decoded."""
+    return not (
+        b'"finishReason"' in events
+        or b'"groundingMetadata"' in events
+        or b'"promptFeedback"' in events
+        or b'"error"' in events
     )
 
 

@@ -76,8 +76,8 @@ class HeadBuffer:
         """Take data from `start` on; returns where it ends if the head is complete now, else -1."""
         before = len(self._data)
         self._data += data[start:] if start else data
-        while self._searched == self._start and self._data[self._start : self._start + 1].isspace():
-            self._start = self._searched = self._start + 1
+        if self._searched == self._start:
+            self._start = self._searched = len(self._data) - len(self._data.lstrip(b"\r\n"))
         found = _HEAD_END.search(self._data, max(self._start, self._searched - 2))
         if found is None:
             self._searched = len(self._data)
@@ -220,6 +220,8 @@ class ChunkedBody:
         limit = LONGEST_HEAD if self._is_in_trailers else LONGEST_CHUNK_LINE
         if len(self._line) + self._trailer_size > limit:
             raise UnclearMessage("a chunk or trailers with too long a head")
+        if self._is_after_content and not b"\r\n".startswith(self._line):
+            raise UnclearMessage("a chunk that does not end with a line end")
         if newline:
             line, self._line = self._line, b""
             self._use_line(line)
@@ -230,8 +232,6 @@ class ChunkedBody:
             self._trailer_size += len(line)
             self.complete = line in (b"\r\n", b"\n")
         elif self._is_after_content:
-            if line != b"\r\n":
-                raise UnclearMessage("a chunk that does not end with a line end")
             self._is_after_content = False
         elif found := _CHUNK.fullmatch(line):
             self._left = int(found[1], 16)

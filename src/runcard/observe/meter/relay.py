@@ -270,10 +270,10 @@ class ProgramConnection(asyncio.Protocol):
         if self._link is not None:
             self._link.write(data if end - at == len(data) else data[at:end])
         if self._current is not None:
+            self._current.request_body(pieces)
             if unclear:
                 self._current.fail(Failure.NOT_UNDERSTOOD, unclear)
                 self._is_raw = self._closes_after_reply = True
-            self._current.request_body(pieces)
         if body.complete:
             self._end_request()
         return end

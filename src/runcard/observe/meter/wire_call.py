@@ -17,7 +17,7 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.encoding import JsonObject
 from runcard.observe.clients.call import CallFacts, ExchangeFacts
 from runcard.observe.clients.endpoints import Endpoint, provider_at, regional_host, request_id
-from runcard.observe.clients.reply_reader import ReplyReader, error_fields
+from runcard.observe.clients.reply_reader import MALFORMED, ReplyReader, error_fields
 from runcard.observe.clients.reply_stream import MalformedError, decoded
 from runcard.observe.clients.request_parameters import request_parameters
 from runcard.observe.meter.callers import caller_of
@@ -212,7 +212,7 @@ class WireCall:
         self._end_reply()
         sink = self._calls.sink
         if self._problem is not None:
-            self._error = self._error or {"type": "not-understood", "message": self._problem}
+            self._error = self._error or {"type": MALFORMED, "message": self._problem}
             sink.unreadable(self._problem)
         if self._error is not None:
             self._calls.add_failed(self._request.digest, self._call_id)
@@ -224,15 +224,18 @@ class WireCall:
         if self._refusal is not None and self._reply_head is not None:
             self._error = self._error or _refusal(self._reply_head, bytes(self._refusal))
             return
-        is_cut = self._error is not None
-        if not is_cut or self._streamed:
-            self._reader.end()
-        reader = self._reader
-        if is_cut or not reader.began:
+        reader, is_cut = self._reader, self._error is not None
+        error = reader.error
+        if self._streamed or not is_cut:
+            reader.end()
+        if not reader.began or is_cut or self._problem is not None:
             return
-        self._error = None if reader.error is None else dict(reader.error)
-        if self._error is None and self._streamed and not reader.complete and not reader.has_stop_reason:
+        if self._streamed and not (reader.complete or reader.has_stop_reason) and error is None:
             self._error = {"type": Failure.CUT.value, "message": "the stream ended before its last event"}
+        elif reader.error is not None:
+            self._error = dict(reader.error)
+            if reader.error["type"] == MALFORMED:
+                self._problem = reader.error["message"]
 
     def facts(self) -> CallFacts:
         """What was observed."""

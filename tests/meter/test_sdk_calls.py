@@ -1,0 +1,164 @@
+"""Programs with the vendors' libraries, as they are, under `runcard run`: the record equals what the upstream sent.
+
+Each row is one program. Most have no line of runcard in them; others also watch their client, or pass replies on to
+`add_usage`: a call is counted once all the same.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from meter.agents import KEY, agent_environment
+from meter.records import MeteredRun, assert_equals, run_metered
+from meter.scripted_upstream import ScriptedUpstream, Step, scripted_upstream
+
+pytest.importorskip(
+    "anthropic", reason="pip install runcard[sdk]: programs with vendors' libraries are not metered here"
+)
+pytest.importorskip("openai", reason="pip install runcard[sdk]")
+pytest.importorskip("google.genai", reason="pip install runcard[sdk]")
+
+PROGRAM = Path(__file__).with_name("sdk_program.py")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One program, and what the upstream answers."""
+
+    way: str
+    options: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    calls: int = 1  # that the upstream gets
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        step = self.steps[0] if self.steps else Step()
+        parts = [step.coding, step.fault, str(step.status) if step.status != 200 else None]
+        return " ".join(filter(None, [self.way, *self.options, *parts]))
+
+
+WEATHER = ("weather", {"city": "Paris"})
+RETRY = {"retry-after": "0", "retry-after-ms": "1"}
+
+
+def steps(*, times: int = 1, **answer: object) -> tuple[Step, ...]:
+    return (Step(times=times, **answer),)  # type: ignore[arg-type]
+
+
+PLAIN = [
+    Scenario("anthropic_create"),
+    Scenario("anthropic_three", calls=3),
+    Scenario("anthropic_stream"),
+    Scenario("anthropic_stream_helper"),
+    Scenario("anthropic_raw"),
+    Scenario("anthropic_raw_stream"),
+    Scenario("anthropic_tools", steps=steps(tool=WEATHER), calls=2),
+    Scenario("anthropic_async", calls=8),
+    Scenario("anthropic_async_stream", calls=4),
+    Scenario("anthropic_threads", calls=16),
+    Scenario("openai_response"),
+    Scenario("openai_response_stream"),
+    Scenario("openai_response_helper"),
+    Scenario("openai_response_raw"),
+    Scenario("openai_response_async", calls=4),
+    Scenario("openai_response_async_stream"),
+    Scenario("openai_chat"),
+    Scenario("openai_chat_stream"),
+    Scenario("openai_chat_stream_without_usage"),
+    Scenario("openai_chat_async", calls=4),
+    Scenario("openai_chat_tools", steps=steps(tool=WEATHER), calls=2),
+    Scenario("openai_embeddings"),
+    Scenario("openai_mixed", calls=3),
+    Scenario("gemini_generate"),
+    Scenario("gemini_stream"),
+    Scenario("gemini_async", calls=4),
+    Scenario("gemini_async_stream"),
+    Scenario("gemini_chat", calls=2),
+    Scenario("gemini_tools", steps=steps(tool=WEATHER), calls=2),
+]
+CODINGS = [
+    Scenario("anthropic_create", steps=steps(coding="zstd")),
+    Scenario("anthropic_stream", steps=steps(coding="gzip")),
+    Scenario("openai_response_stream", steps=steps(coding="br")),
+    Scenario("gemini_stream", steps=steps(coding="deflate")),
+]
+TROUBLE = [
+    Scenario("anthropic_create", steps=steps(status=429, headers=RETRY), calls=2),
+    Scenario("anthropic_stream", steps=steps(status=529, headers=RETRY, times=2), calls=3),
+    Scenario("openai_response", steps=steps(status=500, headers=RETRY), calls=2),
+    Scenario("anthropic_create", ("expect-error",), steps(status=401)),
+    Scenario("openai_chat", ("expect-error",), steps(status=401)),
+    Scenario("gemini_generate", ("expect-error",), steps(status=401)),
+    Scenario("anthropic_create", steps=steps(fault="reset"), calls=2),
+    Scenario("anthropic_stream", ("expect-error",), steps(fault="cut")),
+    Scenario("gemini_stream", ("expect-error",), steps(fault="cut")),
+    Scenario("openai_response_stream", ("expect-error",), steps(fault="cut")),
+    Scenario("anthropic_left_stream", steps=steps(fault="stall")),
+]
+REPORTED_TWICE = [
+    Scenario("anthropic_create", ("watch",)),
+    Scenario("anthropic_stream", ("watch",)),
+    Scenario("anthropic_async", ("watch",), calls=8),
+    Scenario("anthropic_tools", ("watch",), steps(tool=WEATHER), calls=2),
+    Scenario("anthropic_create", ("watch",), steps(status=429, headers=RETRY), calls=2),
+    Scenario("openai_response", ("watch", "add-reply")),
+    Scenario("openai_chat_stream", ("watch",)),
+    Scenario("openai_embeddings", ("watch",)),
+    Scenario("gemini_stream", ("watch",)),
+    Scenario("anthropic_three", ("add-reply",), calls=3),
+    Scenario("anthropic_three", ("add-usage",), calls=3),
+    Scenario("openai_mixed", ("add-reply",), calls=3),
+    Scenario("openai_chat", ("add-usage",)),
+    Scenario("gemini_chat", ("add-reply",), calls=2),
+    Scenario("gemini_generate", ("add-usage",)),
+    Scenario("anthropic_create", ("watch", "add-usage")),
+]
+SCENARIOS = [*PLAIN, *CODINGS, *TROUBLE, *REPORTED_TWICE]
+
+
+@pytest.fixture(scope="module")
+def one_upstream() -> Iterator[ScriptedUpstream]:
+    with scripted_upstream() as server:
+        yield server
+
+
+@pytest.fixture
+def upstream(one_upstream: ScriptedUpstream) -> ScriptedUpstream:
+    one_upstream.clear()
+    return one_upstream
+
+
+def sdk_environment(folder: Path, url: str) -> dict[str, str]:
+    """The environment of a user with a URL of their own for each vendor."""
+    return agent_environment(folder) | {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": KEY,
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_API_KEY": KEY,
+    }
+
+
+def run_program(folder: Path, url: str, *arguments: str, **variables: str) -> MeteredRun:
+    command = [sys.executable, str(PROGRAM), *arguments]
+    return run_metered(command, sdk_environment(folder, url) | variables, folder / "work")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_the_record_equals_what_the_upstream_sent(
+    scenario: Scenario, upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    upstream.plan(*(Step(**vars(step)) for step in scenario.steps))
+    run = run_program(tmp_path, upstream.url, scenario.way, *scenario.options)
+    assert run.code == 0, run.err
+    assert len(upstream.calls) == scenario.calls
+    assert_equals(run, upstream)
+
+
+def test_there_are_at_least_40_scenarios() -> None:
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS) >= 40
