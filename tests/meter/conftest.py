@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
+pytest.register_assert_rewrite("meter.records")
+
+from meter.scripted_upstream import ScriptedUpstream, scripted_upstream  # noqa: E402
 
 
 @pytest.fixture

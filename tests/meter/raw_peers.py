@@ -132,6 +132,12 @@ class RecordedExchange:
         self.failure, self.message = failure, message
         self.finished.set()
 
+    @property
+    def ending(self) -> str:
+        """How it ended, when it has."""
+        assert self.finished.wait(TIMEOUT)
+        return self.calls[-1]
+
     def from_program(self, data: bytes) -> None:
         self.calls.append("from_program")
         self.program_bytes += data

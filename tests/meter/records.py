@@ -111,7 +111,7 @@ def _sent_facts(call: SentCall) -> str:
     facts = {
         "api": call.api,
         "requested_model": call.requested_model,
-        "model": call.model,
+        "model": call.model or call.requested_model,
         "response_id": call.response_id,
         "request_id": call.request_id if call.status else None,
         "status": call.status,

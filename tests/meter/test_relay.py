@@ -221,11 +221,11 @@ def test_connections_are_kept_and_requests_are_sent_before_replies_are_complete(
             )
             assert read_exactly(connection, len(b"".join(replies))) == b"".join(replies)
         assert upstream.connections == 1
+        assert {exchange.ending for exchange in relay.exchanges} == {"end"}
     assert [request.split(b" ")[:2] for request in requests] == [
         [m, b"/%d" % n] for n, m in enumerate(methods)
     ]
     assert [exchange.received for exchange in relay.exchanges] == [b"0", b"1", b"", b"3", b"4"]
-    assert {exchange.calls[-1] for exchange in relay.exchanges} == {"end"}
 
 
 def test_replies_of_two_upstreams_stay_in_order_on_one_connection() -> None:
@@ -360,9 +360,7 @@ def unused_port() -> int:
         return int(listening.getsockname()[1])
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:{port}", "http://name.invalid", "ftp://x", "http://[x", "http://a..b"]
-)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "http://name.invalid", "http://a..b"])
 def test_an_upstream_that_cannot_be_reached_is_a_reset_without_a_reply(url: str) -> None:
     with running_relay() as relay:
         path = relay.path(url.format(port=unused_port()))
@@ -510,6 +508,7 @@ def test_100_connections_at_once() -> None:
             assert read_exactly(connection, len(target)) == target
             connection.close()
         assert upstream.errors == []
+        assert {exchange.ending for exchange in relay.exchanges} == {"end"}
         assert sorted(int(exchange.received[1:]) for exchange in relay.exchanges) == list(range(100))
 
 
@@ -678,7 +677,9 @@ def test_localhost_is_a_name_of_the_relay() -> None:
 def test_only_the_loopback_interface_is_listened_on_and_the_secret_is_128_bits() -> None:
     with running_relay() as one, running_relay() as two:
         assert one.listener._socket.getsockname()[0] == "127.0.0.1"
-        secrets = [re.findall(r"http://127\.0\.0\.1:\d+/([0-9a-f]{32})$", r.listener.base) for r in (one, two)]
+        secrets = [
+            re.findall(r"http://127\.0\.0\.1:\d+/([0-9a-f]{32})$", r.listener.base) for r in (one, two)
+        ]
         assert [len(found) for found in secrets] == [1, 1]
         assert secrets[0] != secrets[1]
         assert not os.get_inheritable(one.listener.fileno())
@@ -850,7 +851,7 @@ def test_a_refused_upgrade_is_a_reply_like_any_other() -> None:
         with relay.connect() as connection:
             connection.sendall(get(relay, path, *UPGRADE) + get(relay, path + b"/next"))
             assert read_exactly(connection, len(refusal + OK)) == refusal + OK
-        assert [exchange.calls[-1] for exchange in relay.exchanges] == ["end", "end"]
+        assert [exchange.ending for exchange in relay.exchanges] == ["end", "end"]
     assert [request.split(b" ")[1] for request in requests] == [b"/", b"/next"]
 
 
