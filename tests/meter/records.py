@@ -46,12 +46,17 @@ class MeteredRun:
 
 
 def run_metered(
-    command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, *, options: Sequence[str] = ()
+    command: Sequence[str], env: Mapping[str, str], cwd: Path, *, options: Sequence[str] = ()
 ) -> MeteredRun:
     """Run a command with `runcard run`; its record is in `outputs` below the directory."""
+    return finish_run([*RUNCARD, "run", *options, "--", *command], env, cwd)
+
+
+def finish_run(command: Sequence[str], env: Mapping[str, str], cwd: Path) -> MeteredRun:
+    """Run a command that leaves one record."""
     before = set(_records(cwd / "outputs"))
     done = subprocess.run(
-        [*RUNCARD, "run", *options, "--", *map(str, command)],
+        command,
         env=env,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
@@ -106,7 +111,7 @@ def _sent_facts(call: SentCall) -> str:
     facts = {
         "api": call.api,
         "requested_model": call.requested_model,
-        "model": call.model,
+        "model": call.model or call.requested_model,
         "response_id": call.response_id,
         "request_id": call.request_id if call.status else None,
         "status": call.status,

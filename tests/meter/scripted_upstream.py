@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         if _COUNTS.search(path):
             self._send_json(200, {"input_tokens": 17, "totalTokens": 17})
             return
-        self._send_json(404, {"error": {"type": "not_found_error", "message": "no such endpoint"}})
+        self._send_json(200, {"message": "nobody knows what this costs"})
 
     def _log_request(self, raw: bytes) -> LoggedRequest:
         request = LoggedRequest(self.command, self.path, list(self.headers.raw_items()))

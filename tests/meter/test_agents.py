@@ -149,12 +149,6 @@ class TestClaudeCode:
         assert max(map(len, journal.splitlines())) < 20_000
 
 
-@pytest.fixture
-def upstream() -> Iterator[ScriptedUpstream]:
-    with scripted_upstream() as server:
-        yield server
-
-
 def test_claude_code_with_a_sub_agent(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     task = {
         "description": "greet",
