@@ -47,6 +47,7 @@ class StreamedReply:
         self.error: ReplyFields | None = None  # the error that ended it
         self._reasons: dict[int, str | None] = {}
         self._grounding: dict[int, dict[str, Any]] = {}  # of each candidate
+        self._items: list[dict[str, Any]] = []  # of a response: the tools that the vendor ran
 
     @property
     def has_stop_reason(self) -> bool:
@@ -93,6 +94,8 @@ class StreamedReply:
             return self._add_ollama_chunk
         if event.has(*_BEDROCK_EVENTS) and not kind:
             return self._add_bedrock_event
+        if not kind and as_mapping(event.get("response")) is not None:
+            return self._add_wrapped
         return self._ignore if kind else None
 
     def _ignore(self, event: ReplyFields) -> None:
@@ -131,7 +134,16 @@ class StreamedReply:
             self.reply = dict(response.data)
             if response.get("error") is not None:
                 self.error = response.part("error")
+            if self._items and not response.get("output"):  # servers that do not repeat the items at the end
+                self.reply["output"] = self._items
+        elif event.text("type") == "response.output_item.done":
+            self._add_openai_item(event.optional_part("item"))
         self.complete = self.complete or event.text("type") in _LAST_EVENTS
+
+    def _add_openai_item(self, item: ReplyFields) -> None:
+        kind = item.text("type") or ""
+        if kind.endswith("_call"):
+            self._items.append({"type": kind, "action": {"type": item.optional_part("action").text("type")}})
 
     def _add_google_interaction(self, event: ReplyFields) -> None:
         interaction = event.part("interaction").data
@@ -182,6 +194,11 @@ class StreamedReply:
 
     def _add_ollama_chunk(self, event: ReplyFields) -> None:
         self.reply, self.complete = dict(event.data), event.get("done") is True
+
+    def _add_wrapped(self, event: ReplyFields) -> None:
+        """A chunk of Gemini Code Assist: that of Gemini, in a field."""
+        if (handler := self._handler(event.part("response"))) is not None:
+            handler(event.part("response"))
 
     def _add_bedrock_event(self, event: ReplyFields) -> None:
         """The stop reason comes before the counts."""

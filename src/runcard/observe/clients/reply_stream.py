@@ -38,6 +38,7 @@ class EventStream:
         self.is_plain: IsPlain | None = None  # says which events need not be decoded
         self._pending = LongText()  # the beginning of an event
         self._end = b""  # of what is pending
+        self._plain = b""  # the newest plain events
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The data of the events that this piece completes; `DONE` as it is."""
@@ -61,19 +62,40 @@ class EventStream:
     def end(self) -> Iterator[Event]:
         """The last event, when the reply ended without an empty line."""
         yield from self._events(self._pending.take())
+        yield from self._last_plain()
 
     def _events(self, block: bytes | None) -> Iterator[Event]:
         if block is None:
             raise MalformedError("an event of the reply is too large to be read")
         if self.is_plain is not None and self.is_plain(block):
+            self._keep_plain(block)
             return
         for event in block.replace(b"\r\n", b"\n").split(b"\n\n"):
             if self.is_plain is not None and self.is_plain(event):
-                continue
-            data = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
-            if data:
-                text = b"\n".join(data)
-                yield DONE if text.strip() == DONE.encode() else text
+                self._keep_plain(event)
+            elif data := _data_of(event):
+                yield from self._last_plain()
+                yield data
+
+    def _keep_plain(self, events: bytes) -> None:
+        """Of the plain events in a row, the last one is decoded: Gemini repeats its counts in each of them."""
+        if events.startswith(b"data:") or b"\ndata:" in events:
+            self._plain = events
+
+    def _last_plain(self) -> Iterator[Event]:
+        events, self._plain = self._plain.replace(b"\r\n", b"\n"), b""
+        while events:
+            events, _, last = events.rpartition(b"\n\n")
+            if data := _data_of(last):
+                yield data
+                return
+
+
+def _data_of(event: bytes) -> bytes | str | None:
+    """The data of an event; None for a comment."""
+    data = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
+    text = b"\n".join(data)
+    return None if not data else DONE if text.strip() == DONE.encode() else text
 
 
 def _end_of_events(text: bytes) -> int:

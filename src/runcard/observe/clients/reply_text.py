@@ -62,6 +62,10 @@ def _pieces(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
         name = kind.removeprefix("response.").removesuffix(".delta")
         key = f"{name} {event.get('output_index')} {event.get('content_index')}"
         yield from _with_text(key, {"type": name, "text": event.get("delta")})
+    elif not kind and isinstance(inner := event.get("response"), Mapping):  # Gemini Code Assist
+        yield from _pieces(inner)
+    elif "done" in event:  # Ollama
+        yield from _with_text("0", event.get("message") or {"text": event.get("response")})
     for number, choice in enumerate(_objects(event.get("choices"))):
         key = f"{choice.get('index', number)}"
         delta = choice.get("delta") or {"text": choice.get("text")}
