@@ -46,12 +46,18 @@ class MeteredRun:
 
 
 def run_metered(
-    command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, *, options: Sequence[str] = ()
+    command: Sequence[str], env: Mapping[str, str], cwd: Path, *, options: Sequence[str] = ()
 ) -> MeteredRun:
-    """Run a command with `runcard run`; its record is in `outputs` below the directory."""
-    before = set(_records(cwd / "outputs"))
+    """Run a command with `runcard run`; its record is in the store of its environment."""
+    return finish_run([*RUNCARD, "run", *options, "--", *command], env, cwd)
+
+
+def finish_run(command: Sequence[str], env: Mapping[str, str], cwd: Path) -> MeteredRun:
+    """Run a command that leaves one record."""
+    store = Path(env["RUNCARD_OUTPUTS"])
+    before = set(_records(store))
     done = subprocess.run(
-        [*RUNCARD, "run", *options, "--", *map(str, command)],
+        command,
         env=env,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
@@ -60,7 +66,7 @@ def run_metered(
         check=False,
     )
     out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    (record,) = set(_records(cwd / "outputs")) - before
+    (record,) = set(_records(store)) - before
     return MeteredRun(done.returncode, out, err, record)
 
 
@@ -106,7 +112,7 @@ def _sent_facts(call: SentCall) -> str:
     facts = {
         "api": call.api,
         "requested_model": call.requested_model,
-        "model": call.model,
+        "model": call.model or call.requested_model,
         "response_id": call.response_id,
         "request_id": call.request_id if call.status else None,
         "status": call.status,

@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         if _COUNTS.search(path):
             self._send_json(200, {"input_tokens": 17, "totalTokens": 17})
             return
-        self._send_json(404, {"error": {"type": "not_found_error", "message": "no such endpoint"}})
+        self._send_json(200, {"message": "nobody knows what this costs"})
 
     def _log_request(self, raw: bytes) -> LoggedRequest:
         request = LoggedRequest(self.command, self.path, list(self.headers.raw_items()))
@@ -276,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
             events.insert(1, b"\xff\xfe no field\n\ndata: {not json\n\n: comment\nfield without colon\n\n")
         call.model, call.response_id = reply.model, reply.response_id
         call.tokens = reply.early_tokens
-        call.token_source = "partial" if call.tokens else None
+        call.token_source = "partial"  # noqa: S105 - no password
         for number, event in enumerate(events):
             self._chunk(coder.code(event))
             if number == 0 and step.fault == "cut":
@@ -356,7 +356,7 @@ class _Coder:
             self._code = lambda data: plain.compress(data) + plain.flush(zlib.Z_SYNC_FLUSH)
             self.end = plain.flush
         elif coding == "br":
-            import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
+            import brotli  # noqa: PLC0415
 
             dense = brotli.Compressor()
             self._code = lambda data: bytes(dense.process(data) + dense.flush())

@@ -3,13 +3,12 @@
 import http.client
 import json
 import zlib
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from meter.scripted_upstream import Coding, Fault, ScriptedUpstream, Step, scripted_upstream
+from meter.scripted_upstream import Coding, Fault, ScriptedUpstream, Step
 from runcard.accounting.vendors.read import read_usage
 
 PATHS = {
@@ -20,12 +19,6 @@ PATHS = {
     "streamGenerateContent": "/v1beta/models/gemini-latest:streamGenerateContent?alt=sse",
     "embeddings": "/v1/embeddings",
 }
-
-
-@pytest.fixture
-def upstream() -> Iterator[ScriptedUpstream]:
-    with scripted_upstream() as server:
-        yield server
 
 
 def post(upstream: ScriptedUpstream, path: str, **fields: Any) -> tuple[http.client.HTTPResponse, bytes]:

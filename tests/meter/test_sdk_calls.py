@@ -81,7 +81,7 @@ PLAIN = [
     Scenario("gemini_tools", steps=steps(tool=WEATHER), calls=2),
 ]
 CODINGS = [
-    Scenario("anthropic_create", steps=steps(coding="zstd")),
+    Scenario("anthropic_create", steps=steps(coding="br")),
     Scenario("anthropic_stream", steps=steps(coding="gzip")),
     Scenario("openai_response_stream", steps=steps(coding="br")),
     Scenario("gemini_stream", steps=steps(coding="deflate")),

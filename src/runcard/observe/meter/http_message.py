@@ -76,8 +76,8 @@ class HeadBuffer:
         """Take data from `start` on; returns where it ends if the head is complete now, else -1."""
         before = len(self._data)
         self._data += data[start:] if start else data
-        while self._searched == self._start and self._data[self._start : self._start + 1].isspace():
-            self._start = self._searched = self._start + 1
+        if self._searched == self._start:
+            self._start = self._searched = len(self._data) - len(self._data.lstrip(b"\r\n"))
         found = _HEAD_END.search(self._data, max(self._start, self._searched - 2))
         if found is None:
             self._searched = len(self._data)
@@ -203,10 +203,10 @@ class ChunkedBody:
 
     def _read_whole_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> int:
         """The fast way: chunks that are in the data with all their bytes; at least the next line is read."""
-        match, append = _CHUNK.match, pieces.append
-        while found := match(data, at):
-            length = int(found[1], 16)
-            begin = found.end()
+        find, length_of, append = data.find, _LENGTHS.get, pieces.append
+        while (line_end := find(b"\r\n", at, at + _USUAL_LINE)) > 0:
+            begin = line_end + 2
+            length = length_of(data[at:line_end]) or _chunk_length(data[at:begin])
             end = begin + length
             if not length or data[end : end + 2] != b"\r\n":
                 break
@@ -220,6 +220,8 @@ class ChunkedBody:
         limit = LONGEST_HEAD if self._is_in_trailers else LONGEST_CHUNK_LINE
         if len(self._line) + self._trailer_size > limit:
             raise UnclearMessage("a chunk or trailers with too long a head")
+        if self._is_after_content and not b"\r\n".startswith(self._line):
+            raise UnclearMessage("a chunk that does not end with a line end")
         if newline:
             line, self._line = self._line, b""
             self._use_line(line)
@@ -230,14 +232,22 @@ class ChunkedBody:
             self._trailer_size += len(line)
             self.complete = line in (b"\r\n", b"\n")
         elif self._is_after_content:
-            if line != b"\r\n":
-                raise UnclearMessage("a chunk that does not end with a line end")
             self._is_after_content = False
-        elif found := _CHUNK.fullmatch(line):
-            self._left = int(found[1], 16)
-            self._is_in_trailers = self._left == 0
         else:
-            raise UnclearMessage("a chunk without a length")
+            self._left = _chunk_length(line)
+            self._is_in_trailers = self._left == 0
+
+
+def _chunk_length(line: bytes) -> int:
+    found = _CHUNK.fullmatch(line)
+    if found is None:
+        raise UnclearMessage("a chunk without a length")
+    return int(found[1], 16)
+
+
+# Most chunks are small, and there are many of them: reading their lengths would take half of the time.
+_LENGTHS = {b"%x" % length: length for length in range(1, 1 << 12)}
+_USUAL_LINE = 32
 
 
 def request_body(head: Head, line: RequestLine) -> BodyReader:

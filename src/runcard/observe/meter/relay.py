@@ -88,14 +88,17 @@ class LoopbackRelay:
         await asyncio.sleep(0)
 
     def find(self, target: bytes, hosts: list[bytes]) -> tuple[Route, bytes] | None:
-        """The route of a request, and the rest of its target; None for a request that is not the program's."""
+        """The route of a request, and its path at the upstream; None for a request that is not the program's."""
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return None
         found = _TARGET.fullmatch(target)
         if found is None or not compare_digest(found[1], self._secret):
             return None
         route = self._routes.find(found[2].decode("latin-1"))
-        return None if route is None else (route, route.with_version(found[3] or b""))
+        if route is None:
+            return None
+        path = route.with_version(found[3] or b"")
+        return route, path if path.startswith(b"/") else b"/" + path
 
     def add_problem(self, message: str) -> None:
         """Keep something that went wrong in the relay itself."""
@@ -113,7 +116,7 @@ class _Request(NamedTuple):
     """A request that is to be passed on."""
 
     route: Route
-    rest: bytes  # of the target
+    path: bytes  # at the upstream, with its query
     raw: bytes
     head: Head
     method: bytes
@@ -222,13 +225,13 @@ class ProgramConnection(asyncio.Protocol):
         try:
             address = self._relay.upstreams.address(request.route)
         except CannotConnect as error:
-            self._report_of(request, b"", b"").fail(Failure.UNREACHABLE, str(error))
+            self._report_of(request, b"").fail(Failure.UNREACHABLE, str(error))
             self._reset()
             return
-        target = address.target(request.rest)
+        target = address.target(request.path)
         link = self._connect(request.route, address)
         link.write(rewrite_request(request.raw, target, address.authority, address.added_headers))
-        report = self._report_of(request, address.path, address.authority)
+        report = self._report_of(request, address.authority)
         self.pending.append(report)
         self._current, self._body = report, request.body
         if request.unclear or self._replies_unclear:
@@ -238,12 +241,10 @@ class ProgramConnection(asyncio.Protocol):
         elif request.body.complete:
             self._end_request()
 
-    def _report_of(self, request: _Request, path: bytes, authority: bytes) -> ExchangeReport:
+    def _report_of(self, request: _Request, authority: bytes) -> ExchangeReport:
         host = authority.decode("ascii")
         headers = tuple((name, host if name == "host" else value) for name, value in request.head.headers)
-        target = (path + request.rest).decode("latin-1")
-        target = target if target.startswith("/") else f"/{target}"
-        head = RequestHead(request.method.decode("ascii"), target, headers)
+        head = RequestHead(request.method.decode("ascii"), request.path.decode("latin-1"), headers)
         return ExchangeReport(
             lambda: self._relay.observe(request.route, head),
             request.method,
@@ -270,10 +271,10 @@ class ProgramConnection(asyncio.Protocol):
         if self._link is not None:
             self._link.write(data if end - at == len(data) else data[at:end])
         if self._current is not None:
+            self._current.request_body(pieces)
             if unclear:
                 self._current.fail(Failure.NOT_UNDERSTOOD, unclear)
                 self._is_raw = self._closes_after_reply = True
-            self._current.request_body(pieces)
         if body.complete:
             self._end_request()
         return end

@@ -5,23 +5,16 @@ host: path and query stay those of the program, however it puts them together.
 Loaded by every `runcard run`: only light modules are imported here.
 """
 
-import re
 from typing import NamedTuple
 
-# Only what every URL library reads in the same way. Host and port are ours to replace; the rest stays as it is.
-_URL = re.compile(
-    r"(?P<scheme>https?)://"
-    r"(?:(?P<user>[^/?#@\\\s\x00-\x20\x7f-\U0010ffff]*)@)?"
-    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<rest>(?:[/?#][!-\[\]-~]*)?)",
-    re.IGNORECASE,
-)
+_HOST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
+_ADDRESS = frozenset("0123456789ABCDEFabcdef:.")  # between brackets
 _LAST_PORT = 65535
 
 # Anthropic's own library adds the version to its base URL, and others take it for a part of the base URL. Both use the
 # same variable. So at this host a path may come without it.
 _VERSIONS = {"https://api.anthropic.com": b"/v1"}
-_WITHOUT_VERSION = re.compile(rb"/(messages|complete|models|files|skills)(?![^/?])")
+_WITHOUT_VERSION = frozenset({b"messages", b"complete", b"models", b"files", b"skills"})
 
 
 class UnusableUrlError(ValueError):
@@ -36,8 +29,9 @@ class Route(NamedTuple):
 
     def with_version(self, rest: bytes) -> bytes:
         """Path and query of a request at the upstream; `rest` is what follows the name of the route."""
-        version = _VERSIONS.get(self.upstream)
-        return version + rest if version and _WITHOUT_VERSION.match(rest) else rest
+        version = _VERSIONS.get(self.upstream, b"")
+        first = rest[1:].partition(b"?")[0].partition(b"/")[0]
+        return version + rest if first in _WITHOUT_VERSION else rest
 
 
 class BaseUrl(NamedTuple):
@@ -49,15 +43,24 @@ class BaseUrl(NamedTuple):
 
 
 def split_url(url: str) -> BaseUrl:
-    """The parts of a base URL; raises UnusableUrlError."""
-    match = _URL.fullmatch(url.strip())
-    if match is None:
+    """The parts of a base URL; raises UnusableUrlError unless every URL library reads it in the same way."""
+    url = url.strip()
+    scheme, sign, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme not in {"http", "https"} or not sign:
         raise UnusableUrlError("it is not an http or https URL")
-    if match["port"] and int(match["port"]) > _LAST_PORT:
-        raise UnusableUrlError(f"there is no port {match['port']}")
-    port = f":{match['port']}" if match["port"] else ""
-    user = "" if match["user"] is None else f"{match['user']}@"
-    return BaseUrl(user, f"{match['scheme'].lower()}://{match['host'].lower()}{port}", match["rest"])
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise UnusableUrlError("it has characters that are not allowed in a URL")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    user, at, host = rest[:end].rpartition("@")
+    name, colon, port = host.rpartition(":") if not host.endswith("]") and ":" in host else (host, "", "")
+    is_address = name.startswith("[") and name.endswith("]")
+    is_host = bool(name) and set(name[1:-1] if is_address else name) <= (_ADDRESS if is_address else _HOST)
+    if not is_host or "@" in user:
+        raise UnusableUrlError("it has no valid host")
+    if colon and not (port.isdigit() and int(port) <= _LAST_PORT):
+        raise UnusableUrlError("it has no valid port")
+    return BaseUrl(f"{user}{at}", f"{scheme}://{host.lower()}", rest[end:])
 
 
 class Routes:

@@ -64,24 +64,20 @@ class UpstreamAddress(NamedTuple):
     is_tls: bool
     host: str
     port: int
-    path: bytes  # that all targets begin with; without a slash at its end
     authority: bytes  # the value of the Host header
     proxy: HttpProxy | None
 
-    def target(self, rest: bytes) -> bytes:
-        """The target of a request; `rest` is what the program put behind the URL of the relay."""
-        path = self.path + rest
-        if not path.startswith(b"/"):
-            path = b"/" + path
-        return b"http://" + self.authority + path if self._is_absolute else path
+    def target(self, path: bytes) -> bytes:
+        """The target of a request for a path with its query."""
+        return b"http://" + self.authority + path if self.has_reading_proxy else path
 
     @property
     def added_headers(self) -> bytes:
-        return self.proxy.authorization if self.proxy is not None and self._is_absolute else b""
+        return self.proxy.authorization if self.proxy is not None and self.has_reading_proxy else b""
 
     @property
-    def _is_absolute(self) -> bool:
-        """Whether requests go to a proxy that reads them."""
+    def has_reading_proxy(self) -> bool:
+        """Whether there is a proxy that reads the requests; others only pass on a connection."""
         return self.proxy is not None and not self.is_tls and not self.proxy.scheme.startswith("socks")
 
 
@@ -104,7 +100,7 @@ class Upstreams:
         """Connect a protocol to an upstream; raises OSError or TimeoutError."""
         async with asyncio.timeout(CONNECT_TIMEOUT):
             try:
-                if address.proxy is None or (not address.is_tls and address.target(b"")[:1] != b"/"):
+                if address.proxy is None or address.has_reading_proxy:
                     await self._connect_directly(address, protocol)
                 else:
                     await self._connect_through(address.proxy, address, protocol)
@@ -164,11 +160,7 @@ class Upstreams:
 
 def upstream_address(url: str, environment: Mapping[str, str]) -> UpstreamAddress:
     """Read the URL of an upstream, and find its proxy."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, SplitResult("", "", "", "", "")
+    parts, host, port = _split(url)
     if parts.scheme not in {"http", "https"} or not host:
         raise CannotConnect("not an http or https URL")
     try:
@@ -179,29 +171,35 @@ def upstream_address(url: str, environment: Mapping[str, str]) -> UpstreamAddres
     usual = _PORTS[parts.scheme]
     if port is not None and port != usual:
         authority += b":%d" % port
-    path = parts.path.rstrip("/").encode("utf-8", "surrogateescape")
     name_text, port = name.decode("ascii"), port or usual
     proxy = find_proxy(parts.scheme, name_text, port, environment)
-    return UpstreamAddress(parts.scheme == "https", name_text, port, path, authority, proxy)
+    return UpstreamAddress(parts.scheme == "https", name_text, port, authority, proxy)
+
+
+def _split(url: str) -> tuple[SplitResult, str | None, int | None]:
+    """The parts of a URL, its host and its port; all empty when it is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return SplitResult("", "", "", "", ""), None, None
+    return parts, host, port
 
 
 def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> HttpProxy | None:
     """The proxy for an upstream, as programs read their environment: the lower case wins."""
     url = ""
-    for name in (f"{scheme}_proxy", "all_proxy"):
-        url = url or environment.get(name) or environment.get(name.upper()) or ""
+    for variable in (f"{scheme}_proxy", "all_proxy"):
+        url = url or environment.get(variable) or environment.get(variable.upper()) or ""
     excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     if not url or _is_loopback(host) or is_excluded(host, port, excluded):
         return None
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    try:
-        proxy_port = parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
-        proxy_port = None
-    if not parts.hostname or proxy_port is None or parts.scheme not in _PORTS:
+    parts, name, proxy_port = _split(url if "://" in url else f"http://{url}")
+    if not name or parts.scheme not in _PORTS:
         raise CannotConnect("the URL of the proxy in the environment is not valid")
     user = None if parts.username is None else unquote(parts.username).encode()
-    return HttpProxy(parts.scheme, parts.hostname, proxy_port, user, unquote(parts.password or "").encode())
+    password = unquote(parts.password or "").encode()
+    return HttpProxy(parts.scheme, name, proxy_port or _PORTS[parts.scheme], user, password)
 
 
 def is_excluded(host: str, port: int, excluded: str) -> bool:

@@ -184,8 +184,10 @@ class UpstreamConnection(asyncio.Protocol):
                 self._begin_reply(self._head.take())
             else:
                 pieces: list[bytes] = []
-                at = self._body.read(data, at, pieces)
-                self._program.pending[0].reply_body(pieces)
+                try:
+                    at = self._body.read(data, at, pieces)
+                finally:
+                    self._program.pending[0].reply_body(pieces)
             if self._body is not None and self._body.complete:
                 self._end_reply()
 

@@ -5,7 +5,6 @@ Whatever fails in here is a warning in the record. The command is started in any
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,13 +73,14 @@ class CommandMeter:
         except Exception as error:  # noqa: BLE001 - the command is started in any case
             self._warn(_WARNING, f"model calls are not metered: {_reason(error)}")
             self.stop()
+            self.listener = None
             return arguments, environment
 
     def _adapt(
         self, listener: Listener, program: str, arguments: list[str], environment: dict[str, str]
     ) -> tuple[list[str], dict[str, str]]:
         given, routes = without_outer_meter(environment), Routes(listener.base)
-        adaptation = Adaptation(arguments, given, routes, os.getcwd(), self._write_private)
+        adaptation = Adaptation(arguments, given, routes, self._events.directory, self._write_private)
         adapt(adaptation, program)
         self._adaptation = adaptation
         variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}

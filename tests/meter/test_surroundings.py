@@ -1,0 +1,128 @@
+"""Where a program runs: several processes, runs inside runs, HTTP proxies, certificates of one's own."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from meter.certificates import make_authority
+from meter.forward_proxy import forward_proxy
+from meter.records import RUNCARD, MeteredRun, assert_equals, run_metered
+from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
+from meter.test_sdk_calls import PROGRAM, run_program, sdk_environment
+
+_PROXIES = {"NO_PROXY": "", "no_proxy": ""}
+
+
+def test_several_processes_share_one_meter(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    ways = ["anthropic_three", "openai_chat_stream", "gemini_generate", "openai_response"]
+    run = run_program(tmp_path, upstream.url, "processes", *ways)
+    assert run.code == 0, run.err
+    assert len(upstream.calls) == 6
+    assert_equals(run, upstream)
+    assert run.document["configuration"]["model"] is None  # several: the list is in the breakdown
+    assert len(run.document["token_usage"]["breakdown_by_model"]) == 3
+
+
+def test_one_model_fills_the_configuration(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    run = run_program(tmp_path, upstream.url, "anthropic_three")
+    assert run.document["configuration"]["model"] == "claude-sonnet-20260101"
+    assert "claude-sonnet-20260101" in (run.path / "README.md").read_text()
+
+
+def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    """By the inner one: each call is in one record."""
+    command = [*RUNCARD, "run", "--outputs", "inner", "--", sys.executable, str(PROGRAM), "anthropic_three"]
+    outer = run_metered(command, sdk_environment(tmp_path, upstream.url), tmp_path / "work")
+    assert outer.code == 0, outer.err
+    assert len(upstream.calls) == 3
+    (document,) = (tmp_path / "work" / "inner").glob("*/metadata.json")
+    assert_equals(MeteredRun(0, "", "", document.parent), upstream)
+    assert outer.calls == []
+    assert outer.document["costs"]["total_cost_usd"] is None
+
+
+def test_a_run_of_the_program_itself_inside_a_run(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    """The meter belongs to the outer run; the watched client to the run that the program opened."""
+    run = run_program(tmp_path, upstream.url, "anthropic_three", "watch", "record")
+    assert run.code == 0, run.err
+    assert_equals(run, upstream)
+    (document,) = (tmp_path / "work" / "own-outputs").glob("*/metadata.json")
+    inner = MeteredRun(0, "", "", document.parent)
+    assert [call["response_id"] for call in inner.calls] == [call.response_id for call in upstream.calls]
+    assert inner.document["performance"]["calls"] == 3
+
+
+@pytest.mark.parametrize("credentials", [None, "user:p%40ss"])
+def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, credentials: str | None) -> None:
+    plain = credentials and credentials.replace("%40", "@")
+    with forward_proxy(upstream, {"models.example"}, credentials=plain) as proxy:
+        user = f"{credentials}@" if credentials else ""
+        url = f"http://{user}127.0.0.1:{proxy.server_address[1]}"
+        variables = {**_PROXIES, "HTTP_PROXY": url, "http_proxy": url}
+        run = run_program(tmp_path, "http://models.example", "anthropic_three", **variables)
+        assert run.code == 0, run.err
+        assert set(proxy.targets) == {"models.example"}
+        assert proxy.refused == []
+    assert len(upstream.calls) == 3
+    assert_equals(run, upstream)
+
+
+def test_no_proxy_is_respected(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    with forward_proxy(upstream, set()) as proxy:
+        variables = {"HTTP_PROXY": proxy.url, "http_proxy": proxy.url, "NO_PROXY": "127.0.0.1"}
+        run = run_program(tmp_path, upstream.url, "anthropic_create", **variables)
+        assert run.code == 0, run.err
+        assert (proxy.targets, proxy.refused) == ([], [])
+    assert_equals(run, upstream)
+
+
+def test_an_https_upstream_with_an_authority_of_ones_own(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path / "ca")
+    with scripted_upstream(tls=authority.context) as upstream:
+        variables = {"SSL_CERT_FILE": str(authority.ca_file)}
+        run = run_program(tmp_path, upstream.url, "openai_mixed", **variables)
+        assert run.code == 0, run.err
+        assert len(upstream.calls) == 3
+        assert_equals(run, upstream)
+
+
+def test_an_upstream_that_cannot_be_trusted_gets_no_request(tmp_path: Path) -> None:
+    """The program sees a failed connection, as it does without the meter. The record says so."""
+    authority = make_authority(tmp_path / "ca")
+    with scripted_upstream(tls=authority.context) as upstream:
+        run = run_program(tmp_path, upstream.url, "anthropic_create", "expect-error")
+        assert upstream.requests == []
+    assert run.out.strip() == "APIConnectionError", (run.out, run.err)
+    assert run.document["costs"]["total_cost_usd"] is None
+    assert {json.dumps(call.get("tokens") or {}) for call in run.calls} <= {"{}"}
+
+
+@pytest.mark.parametrize("way", ["anthropic_stream", "openai_response", "gemini_generate"])
+def test_a_provider_is_reached_by_https_through_a_proxy(tmp_path: Path, way: str) -> None:
+    """No URL of the user's own: the provider is called by its name, and the record names it."""
+    authority = make_authority(tmp_path / "ca")
+    host, provider = {
+        "anthropic_stream": ("api.anthropic.com", "anthropic"),
+        "openai_response": ("api.openai.com", "openai"),
+        "gemini_generate": ("generativelanguage.googleapis.com", "google"),
+    }[way]
+    with (
+        scripted_upstream(tls=authority.context) as upstream,
+        forward_proxy(upstream, {host}, credentials="user:secret") as proxy,
+    ):
+        env = sdk_environment(tmp_path, "") | {
+            **_PROXIES,
+            "HTTPS_PROXY": proxy.url,
+            "SSL_CERT_FILE": str(authority.ca_file),
+        }
+        for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
+            del env[name]
+        run = run_metered([sys.executable, str(PROGRAM), way], env, tmp_path / "work")
+        assert run.code == 0, run.err
+        assert (proxy.targets, proxy.refused) == ([host], [])
+        assert len(upstream.calls) == 1
+        assert_equals(run, upstream)
+    assert run.document["configuration"]["provider"] == provider
+    assert b"user:secret" not in b"".join(path.read_bytes() for path in run.path.glob("*.json*"))
