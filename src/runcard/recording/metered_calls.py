@@ -68,7 +68,7 @@ class MeteredCalls:
 
     def unreadable(self, problem: str) -> None:
         """A part of a call could not be read."""
-        warn_once(self._events, f"a reply could not be read: {printable(problem[:200])}", "not-understood")
+        warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
 
     def has_seen(self, some_id: str) -> bool | None:
         """Whether a call had this response id or request id; None when there were too many to remember."""
@@ -91,8 +91,8 @@ class MeteredCalls:
         self._not_understood.clear()
 
     def _add_not_understood(self, kind: str, calls: int) -> None:
-        reason = f"{kind} is not understood: what it used and cost is not part of the totals"
-        self._events.add_incomplete_usage(reason, "record what you know of it with run.add_usage", calls)
+        hint = "record what you know of it with run.add_usage"
+        self._events.add_incomplete_usage(f"{kind} is not understood", hint, calls)
 
     def _record_calls(self) -> None:
         while (call := self._queue.get()) is not None:
