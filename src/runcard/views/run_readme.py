@@ -21,6 +21,7 @@ from runcard.views.formats import (
     truncated,
 )
 from runcard.views.markdown import code, escape
+from runcard.views.witness_line import witness_line
 
 MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
@@ -31,6 +32,7 @@ _UNKNOWN_NOTEBOOK = (
     "This needs the file of the notebook that recorded the run, which is not known. Run its cells again, or use "
     "`runcard run -- jupyter execute NOTEBOOK.ipynb`."
 )
+
 _NO_PROGRAM = {
     ProgramKind.INTERACTIVE: "The run was recorded in an interactive session, or by a program from standard input, so there "
     "is no file to run. Run the same code again.",
@@ -151,6 +153,8 @@ def _cost(document: JsonObject) -> str:
         lines.append(f"* **Models**: {models}")
     if times := call_times(document):
         lines.append(f"* **Calls**: {times}")
+    if witness := witness_line(document):
+        lines.append(f"* **Witness**: {escape(witness)}")
     return "## Cost\n\n" + "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
     events.MODEL_CALLED: ("/costs", "/token_usage", "/performance"),
+    events.WITNESS_COMPARED: ("/witness",),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),

@@ -266,6 +266,7 @@ class _CommandRun:
             relay.call_once_readable(self._meter.listener.fileno(), self._meter.start)
         # Threads only now: a process with threads must not fork.
         self._background = self._start_background()
+        self._meter.begin()
         self._events.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
