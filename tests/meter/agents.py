@@ -68,6 +68,7 @@ def agent_environment(folder: Path) -> dict[str, str]:
         **kept,
         "HOME": str(folder / "home"),
         "PATH": os.pathsep.join(path),
+        "RUNCARD_OUTPUTS": str(folder / "records"),  # not where the agent works: it may look around
         "TERM": "dumb",
         "XDG_CONFIG_HOME": str(folder / "home" / ".config"),
         "XDG_STATE_HOME": str(folder / "home" / ".local" / "state"),
@@ -97,7 +98,7 @@ def codex(folder: Path, url: str, *, provider: bool = False, prompt: str = "Say 
     for setting in settings:
         tomllib.loads(setting)
     options = [word for setting in settings for word in ("-c", setting)]
-    command = ["codex", "exec", "--json", "--skip-git-repo-check", *options, prompt]
+    command = ["codex", "exec", "--json", "-m", "gpt-5", "--skip-git-repo-check", *options, prompt]
     return Invocation(command, env, folder / "work")
 
 

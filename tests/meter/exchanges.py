@@ -12,7 +12,8 @@ import zstandard
 from runcard.observe.clients.call import CallFacts
 from runcard.observe.meter.exchange import ExchangeObserver, Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
-from runcard.observe.meter.wire_call import FinishedCall, WireCalls
+from runcard.observe.meter.wire_calls import WireCalls
+from runcard.observe.meter.wire_facts import FinishedCall
 
 Json = dict[str, Any]
 

@@ -48,13 +48,14 @@ class MeteredRun:
 def run_metered(
     command: Sequence[str], env: Mapping[str, str], cwd: Path, *, options: Sequence[str] = ()
 ) -> MeteredRun:
-    """Run a command with `runcard run`; its record is in `outputs` below the directory."""
+    """Run a command with `runcard run`; its record is in the store of its environment."""
     return finish_run([*RUNCARD, "run", *options, "--", *command], env, cwd)
 
 
 def finish_run(command: Sequence[str], env: Mapping[str, str], cwd: Path) -> MeteredRun:
     """Run a command that leaves one record."""
-    before = set(_records(cwd / "outputs"))
+    store = Path(env["RUNCARD_OUTPUTS"])
+    before = set(_records(store))
     done = subprocess.run(
         command,
         env=env,
@@ -65,7 +66,7 @@ def finish_run(command: Sequence[str], env: Mapping[str, str], cwd: Path) -> Met
         check=False,
     )
     out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    (record,) = set(_records(cwd / "outputs")) - before
+    (record,) = set(_records(store)) - before
     return MeteredRun(done.returncode, out, err, record)
 
 

@@ -82,7 +82,7 @@ def _send_reply(
         error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "scripted"}
         _send_event(protocol, connection, {"type": "error", "status": step.status, "error": error})
         return
-    call.model, call.response_id = reply.model, reply.response_id
+    call.model, call.response_id, call.token_source = reply.model, reply.response_id, "partial"
     for number, event in enumerate(reply.events()):
         _send_event(protocol, connection, event)
         if number == 0 and step.fault == "cut":

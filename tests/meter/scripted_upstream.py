@@ -276,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
             events.insert(1, b"\xff\xfe no field\n\ndata: {not json\n\n: comment\nfield without colon\n\n")
         call.model, call.response_id = reply.model, reply.response_id
         call.tokens = reply.early_tokens
-        call.token_source = "partial" if call.tokens else None
+        call.token_source = "partial"  # noqa: S105 - no password
         for number, event in enumerate(events):
             self._chunk(coder.code(event))
             if number == 0 and step.fault == "cut":
@@ -356,7 +356,7 @@ class _Coder:
             self._code = lambda data: plain.compress(data) + plain.flush(zlib.Z_SYNC_FLUSH)
             self.end = plain.flush
         elif coding == "br":
-            import brotli  # type: ignore[import-untyped]  # noqa: PLC0415
+            import brotli  # noqa: PLC0415
 
             dense = brotli.Compressor()
             self._code = lambda data: bytes(dense.process(data) + dense.flush())

@@ -98,7 +98,7 @@ def test_bodies_of_200_mb_take_no_memory(upstream: ScriptedUpstream, tmp_path: P
     replies = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert [(reply[0], reply[3] > 200_000_000) for reply in replies] == [(200, False), (200, True)]
     assert upstream.requests[0].size > 200_000_000
-    (path,) = (tmp_path / "work" / "outputs").glob("*/metadata.json")
+    (path,) = (tmp_path / "records").glob("*/metadata.json")
     assert_equals(MeteredRun(0, "", "", path.parent), upstream)
     assert usage.ru_maxrss < 100 << 10  # KiB: of runcard, and of the program
 
@@ -116,7 +116,7 @@ def test_a_client_that_vanishes_leaves_a_partial_call(upstream: ScriptedUpstream
     upstream.wait_for(lambda: [call.token_source for call in upstream.calls] == ["partial"])
     (tmp_path / "go").touch()
     assert process.wait(TIMEOUT) == 0
-    (path,) = (tmp_path / "work" / "outputs").glob("*/metadata.json")
+    (path,) = (tmp_path / "records").glob("*/metadata.json")
     run = MeteredRun(0, "", "", path.parent)
     assert_equals(run, upstream)
     assert run.document["costs"]["total_cost_usd"] is None
@@ -176,7 +176,7 @@ def test_the_record_of_a_killed_meter_has_what_it_saw(upstream: ScriptedUpstream
         cwd=tmp_path / "work",
         stdout=subprocess.PIPE,
     )
-    (journal,) = [*_wait_for_journal(upstream, tmp_path / "work")]
+    (journal,) = [*_wait_for_journal(upstream, tmp_path)]
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=TIMEOUT)  # ends: no process has its output any more
     sent = len(upstream.calls)
@@ -191,7 +191,7 @@ def test_the_record_of_a_killed_meter_has_what_it_saw(upstream: ScriptedUpstream
 
 def _wait_for_journal(upstream: ScriptedUpstream, folder: Path) -> list[Path]:
     upstream.wait_for(lambda: len(upstream.calls) >= 5)
-    paths = list((folder / "outputs").glob("*/experiment.jsonl"))
+    paths = list((folder / "records").glob("*/experiment.jsonl"))
     upstream.wait_for(lambda: paths[0].read_text().count('"model.called"') >= 5)
     return paths
 

@@ -26,7 +26,7 @@ from runcard.accounting import read_usage
 from runcard.observe.clients.call import CallFacts
 from runcard.observe.meter.exchange import RequestHead
 from runcard.observe.meter.routes import Route
-from runcard.observe.meter.wire_call import WireCalls
+from runcard.observe.meter.wire_calls import WireCalls
 
 Json = dict[str, Any]
 REQUEST: Json = {

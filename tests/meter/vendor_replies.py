@@ -345,7 +345,7 @@ class GeminiReply:
 
     @property
     def early_tokens(self) -> Json:
-        return {"input": 3000 + self._number}
+        return {"input": 3000 + self._number, "output": 0}  # the total says so
 
     def whole(self) -> Json:
         number = self._number

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from runcard.files import printable
 from runcard.observe.clients.call import CallFacts
-from runcard.observe.meter.wire_call import FinishedCall, WireCalls
+from runcard.observe.meter.wire_calls import WireCalls
+from runcard.observe.meter.wire_facts import FinishedCall
 from runcard.recording.events import EventRecorder
 from runcard.recording.model_calls import CallReport, read_call_usage, record_call, warn_once
 

@@ -20,7 +20,7 @@ def find_delta_test(event: Mapping[str, Any]) -> IsPlain | None:
     if isinstance(kind, str):
         if kind.startswith(("message_", "content_block_")):
             return _is_anthropic_delta
-        return _is_response_delta if kind.startswith("response.") else None
+        return is_response_delta if kind.startswith("response.") else None
     if "choices" in event:
         return _is_chat_delta
     return _is_gemini_delta if "candidates" in event else None
@@ -31,7 +31,7 @@ def _is_anthropic_delta(events: bytes) -> bool:
     return not (b'"content_block_start"' in events or b'"message_' in events or b'"error"' in events)
 
 
-def _is_response_delta(events: bytes) -> bool:
+def is_response_delta(events: bytes) -> bool:
     """No response, no finished item of it, no error."""
     return not (b'"response.output_item.done"' in events or b'"response"' in events or b'"error"' in events)
 
@@ -41,7 +41,7 @@ def _is_chat_delta(events: bytes) -> bool:
     return (
         _is_null(events, b'"finish_reason"')
         and _is_null(events, b'"usage"')
-        and not (b'"error"' in events or b"[DONE]" in events)
+        and not (b'"error"' in events or b"data: [DONE]" in events)
     )
 
 

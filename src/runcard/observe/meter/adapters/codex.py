@@ -77,7 +77,7 @@ def adapt_codex(adaptation: Adaptation, arguments: list[str]) -> list[str]:
             )
             return arguments
     url = adaptation.url(_route_name(provider, upstream), upstream, name)
-    return arguments if url is None else ["-c", f"{name}={json.dumps(url)}", *_without(arguments, name)]
+    return arguments if url is None else _with_setting(_without(arguments, name), f"{name}={json.dumps(url)}")
 
 
 def _route_name(provider: str, upstream: str) -> str:
@@ -159,6 +159,15 @@ def _without(arguments: list[str], name: str) -> list[str]:
         else:
             at += 1 if value is None else 2
     return words
+
+
+def _with_setting(arguments: list[str], setting: str) -> list[str]:
+    """The arguments with one more `-c`, after the others: one of them may set the whole provider."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    after = [at + 2 for at in range(end - 1) if arguments[at] in _CONFIG_OPTIONS]
+    after += [at + 1 for at in range(end) if arguments[at].startswith("--config=")]
+    place = max(after, default=0)
+    return [*arguments[:place], "-c", setting, *arguments[place:]]
 
 
 def _default_upstream(
