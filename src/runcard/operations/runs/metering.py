@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.run.events import WITNESS_COMPARED
 from runcard.errors import RuncardError
-from runcard.observe.meter.adapters import CLAUDE_CODE, METER, Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.listener import Listener
-from runcard.observe.meter.routes import Routes
+from runcard.observe.meter.routes import METER, Routes
 from runcard.recording.run import JournalEvents
 from runcard.store import layout
 from runcard.store.runs import config_file
