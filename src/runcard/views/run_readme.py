@@ -22,6 +22,7 @@ from runcard.views.formats import (
 )
 from runcard.views.markdown import code, escape
 from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
+from runcard.views.witness_line import witness_line
 
 MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
@@ -32,6 +33,7 @@ _UNKNOWN_NOTEBOOK = (
     "This needs the file of the notebook that recorded the run, which is not known. Run its cells again, or use "
     "`runcard run -- jupyter execute NOTEBOOK.ipynb`."
 )
+
 _NO_PROGRAM = {
     ProgramKind.INTERACTIVE: "The run was recorded in an interactive session, or by a program from standard input, so there "
     "is no file to run. Run the same code again.",
@@ -158,6 +160,8 @@ def _cost(document: JsonObject) -> str:
         lines.append(f"* **Calls**: {times}")
     if failed:
         lines.append(f"* **Failed calls**: {escape(failed)}")
+    if witness := witness_line(document):
+        lines.append(f"* **Witness**: {escape(witness)}")
     return "## Cost\n\n" + "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ from runcard.views.screen_parts import (
     one_line,
     section,
 )
+from runcard.views.witness_line import witness_line
 
 _CACHE = {"cache_read_tokens": "read from the cache", "cache_write_tokens": "written to the cache"}
 _PROBLEMS = {"errors": "error", "warnings": "warning"}
@@ -125,6 +126,7 @@ def _cost(document: JsonObject) -> list[str]:
             ("model", _only_model(document)),
             ("calls", call_times(document)),
             ("failed", failed),
+            ("witness", witness_line(document)),
         ]
     )
     for name in ("step", "model"):
