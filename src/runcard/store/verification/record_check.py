@@ -148,7 +148,7 @@ class RecordCheck(ABC):
             kind = "chain" if isinstance(error, TooLargeError) else "missing"
             yield self.finding(kind, layout.AMENDMENTS, error.message)
         for name in sorted(layout.NOT_LISTED):
-            if self.record.has(name) and not self.record.has_file(name):
+            if self.record.has_irregular(name):
                 yield self.finding("link", name, "it is not a regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:
