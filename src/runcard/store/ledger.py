@@ -27,7 +27,6 @@ from runcard.files import (
 )
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
-from runcard.store.journal import read_journal
 from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
 
@@ -184,6 +183,8 @@ def ledger_paths(store: str) -> list[str]:
 
 def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
+    from runcard.store.journal import read_journal  # noqa: PLC0415 - it also writes journals, and is long to load
+
     for path in ledger_paths(store):
         journal = read_journal(path)
         yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))

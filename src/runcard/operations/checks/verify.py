@@ -19,15 +19,14 @@ from runcard.operations.checks.verify_directories import (
 )
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
-from runcard.store.find_record import open_record
 from runcard.store.ledger import in_order
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.ledger_search import TAIL, search_ledgers
 from runcard.store.record import Progress, Record
 from runcard.store.verification import Verdict, missing_record, unreadable, verify_chain
 
 if TYPE_CHECKING:
     from runcard.operations.checks.pin import PinCheck
+    from runcard.store.ledger_index import LedgerIndex
 
 _FEW = 8  # records of one store that are looked up by searching its ledgers, instead of reading them
 
@@ -102,11 +101,17 @@ def _directories(
         for store, count in Counter(map(layout.store_of, names)).items():
             with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
                 if count > _FEW:
-                    indexes[store] = stack.enter_context(LedgerIndex(store))
+                    indexes[store] = stack.enter_context(_index_of(store))
         chains.indexes = indexes
         for checked in verify_directories(names, indexes, progress, limits):
             yield _as_named(checked)
         chains.indexes = {}
+
+
+def _index_of(store: str) -> "LedgerIndex":
+    from runcard.store.ledger_index import LedgerIndex  # noqa: PLC0415 - few records are searched for without it
+
+    return LedgerIndex(store)
 
 
 def _as_named(checked: CheckedDirectory) -> Verified:
@@ -116,6 +121,8 @@ def _as_named(checked: CheckedDirectory) -> Verified:
 
 def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """The record with this name or id, which is not a path; a finding if there is none."""
+    from runcard.store.find_record import open_record  # noqa: PLC0415 - most records are named by their paths
+
     try:
         record = open_record(word, limits)
     except StoreError as error:
@@ -155,7 +162,7 @@ class _NamedChains:
                 yield from verify_chain(ledger, store)
             return
         self._checked.add(store)
-        with contextlib.nullcontext(index) if index else LedgerIndex(store) as whole:
+        with contextlib.nullcontext(index) if index else _index_of(store) as whole:
             for indexed in whole.ledgers:
                 yield from verify_chain(indexed, store)
 

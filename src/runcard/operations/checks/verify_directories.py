@@ -1,9 +1,9 @@
 """Verifying records in their directories: one, or many on all cores."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents.findings import COMPLETE, INTACT, ledger_finding
 from runcard.encoding import Limits
@@ -12,10 +12,14 @@ from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.ledger_search import search_ledgers
 from runcard.store.record import SESSION, DirectoryRecord, Progress
 from runcard.store.verification import Verdict, unreadable, verify_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runcard.store.ledger_index import LedgerIndex
 
 
 class CheckedDirectory(NamedTuple):
@@ -29,7 +33,7 @@ class CheckedDirectory(NamedTuple):
 
 def verify_directories(
     paths: Sequence[str],
-    indexes: Mapping[str, LedgerIndex],
+    indexes: "Mapping[str, LedgerIndex]",
     progress: Progress | None,
     limits: Limits | None,
 ) -> Iterator[CheckedDirectory]:
@@ -54,7 +58,7 @@ def is_record(path: str) -> bool:
 
 
 def verify_directory(
-    path: str, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+    path: str, index: "LedgerIndex | None", progress: Progress | None, limits: Limits | None
 ) -> CheckedDirectory:
     """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
     record = DirectoryRecord(path, limits)
@@ -65,7 +69,7 @@ def verify_directory(
 
 
 def _verified(
-    record: DirectoryRecord, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+    record: DirectoryRecord, index: "LedgerIndex | None", progress: Progress | None, limits: Limits | None
 ) -> Verified:
     path, store = record.path, record.store
     if layout.is_collection(path):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding, record_finding
 from runcard.files import printable
@@ -19,8 +19,11 @@ from runcard.store.ledger import (
     in_order,
     ledger_paths,
 )
-from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
-from runcard.store.ledger_search import SearchedLedger, search_ledgers
+from runcard.store.ledger_search import search_ledgers
+
+if TYPE_CHECKING:  # one record needs no index
+    from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
+    from runcard.store.ledger_search import SearchedLedger
 
 
 class LedgerFacts(NamedTuple):
@@ -35,7 +38,7 @@ class LedgerFacts(NamedTuple):
 
 
 def verify_ledgers(
-    index: LedgerIndex, present: RecordKeys, archived: Collection[LedgerKey] = ()
+    index: "LedgerIndex", present: "RecordKeys", archived: Collection[LedgerKey] = ()
 ) -> Iterator[Finding]:
     """Findings about the ledgers, and about records that they have and the store has not, neither `present` nor `archived`."""
     for ledger in index.ledgers:
@@ -63,7 +66,7 @@ def missing_record(
     return ledger_finding(printable(entry.path), "", message, breaks=COMPLETE, expected=entry.sha256)
 
 
-def verify_chain(ledger: IndexedLedger | SearchedLedger, store: str) -> Iterator[Finding]:
+def verify_chain(ledger: "IndexedLedger | SearchedLedger", store: str) -> Iterator[Finding]:
     """Findings about the chain of a ledger, as far as it was checked: a broken ledger is not evidence."""
     name = os.path.relpath(ledger.path, store)
     for fault in ledger.faults:
@@ -83,7 +86,7 @@ def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKe
 
 
 def verify_entries(
-    store: str | None, facts: LedgerFacts, amendments: Amendments, index: LedgerIndex | None = None
+    store: str | None, facts: LedgerFacts, amendments: Amendments, index: "LedgerIndex | None" = None
 ) -> Iterator[Finding]:
     """Compare a record with the ledgers of its store, if there are any; without an index of them, they are searched."""
     if store is None:
