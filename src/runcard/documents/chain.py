@@ -118,12 +118,12 @@ class JournalStream:
         self.torn, self.damaged, end = b"", array("Q"), 0
         for number, raw in enumerate(self._whole_lines(), 1):
             start, end = end, end + len(raw) + 1
-            parsed = _parse_line(raw)
-            if parsed is None:
+            entry = parse_entry(number, raw)
+            if entry is None:
                 self.damaged.append(number)
             else:
                 self.offset = start
-                yield JournalEntry(number, raw, *parsed)
+                yield entry
 
     def _whole_lines(self) -> Iterator[bytes]:
         begun: list[bytes] = []  # the parts of a line so far
@@ -155,12 +155,12 @@ class JournalLines:
 
 def parse_line(raw: bytes) -> Line | None:
     """A line of a journal; None if it cannot be parsed."""
-    parsed = _parse_line(raw)
-    return None if parsed is None else parsed[0]
+    entry = parse_entry(0, raw)
+    return None if entry is None else entry.line
 
 
-def _parse_line(raw: bytes) -> tuple[Line, bool] | None:
-    """The same, and whether it is plain."""
+def parse_entry(number: int, raw: bytes) -> JournalEntry | None:
+    """The same with its number."""
     try:
         line, is_plain = decode_json_line(raw)
     except EncodingError:
@@ -173,7 +173,7 @@ def _parse_line(raw: bytes) -> tuple[Line, bool] | None:
         and isinstance(line.get("payload_sha256"), str)
         and isinstance(line.get("hash"), str)
     )
-    return (line, is_plain) if has_shape else None
+    return JournalEntry(number, raw, line, is_plain) if has_shape else None
 
 
 class ChainFault(NamedTuple):

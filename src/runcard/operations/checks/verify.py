@@ -115,8 +115,7 @@ def _index_of(store: str) -> "LedgerIndex":
 
 
 def _as_named(checked: CheckedDirectory) -> Verified:
-    mentions = (checked.key.name, checked.head) if isinstance(checked.head, str) else (checked.key.name,)
-    return checked.result._replace(is_named=True, mentions=mentions)
+    return checked.result._replace(is_named=True)
 
 
 def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -149,16 +148,19 @@ class _NamedChains:
         if store is None or store in self._checked:
             return
         with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
-            found = dict.fromkeys(self._chain_findings(store, named.mentions))
+            found = dict.fromkeys(self._chain_findings(store, named))
             new = tuple(finding for finding in found if (store, finding) not in self._reported)
             self._reported.update((store, finding) for finding in new)
             if new:
                 yield Verified(store, Verdict(new, records=0), store)
 
-    def _chain_findings(self, store: str, mentions: Iterable[str]) -> Iterator[Finding]:
+    def _chain_findings(self, store: str, named: Verified) -> Iterator[Finding]:
         index = self.indexes.get(store)
         if index is None and not self._whole_ledgers:
-            for ledger in search_ledgers(store, *mentions, tail=TAIL):
+            if named.chain is not None:
+                yield from named.chain
+                return
+            for ledger in search_ledgers(store, *named.mentions, tail=TAIL):
                 yield from verify_chain(ledger, store)
             return
         self._checked.add(store)

@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.documents.findings import COMPLETE, INTACT, ledger_finding
+from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
-from runcard.store.ledger_search import search_ledgers
+from runcard.store.ledger_search import TAIL, LedgerSearch, search_ledgers
 from runcard.store.record import SESSION, DirectoryRecord, Progress
-from runcard.store.verification import Verdict, unreadable, verify_record
+from runcard.store.verification import Verdict, unreadable, verify_chain, verify_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,14 +62,29 @@ def verify_directory(
 ) -> CheckedDirectory:
     """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
     record = DirectoryRecord(path, limits)
-    result = _verified(record, index, progress, limits)
-    document = record.raw_document
-    has_chains = bool(document.get("event_chains"))
-    return CheckedDirectory(result, record.ledger_key, document.get("ledger_head"), has_chains)
+    lookup = LedgerSearch(record.store, tail=TAIL) if index is None else index
+    result = _verified(record, lookup, progress, limits)
+    key, head = record.ledger_key, record.raw_document.get("ledger_head")
+    has_chains = bool(record.raw_document.get("event_chains"))
+    if isinstance(lookup, LedgerSearch) and result.store is not None:
+        result = result._replace(chain=_chain_findings(lookup, key, head))
+    return CheckedDirectory(result, key, head, has_chains)
+
+
+def _chain_findings(search: LedgerSearch, key: LedgerKey, head: object) -> tuple[Finding, ...]:
+    """Findings about the ledgers where they mention a record: its id, or the entry before its own."""
+    try:
+        searched = search.find(key.name, head if isinstance(head, str) else None)
+    except RuncardError:  # it is reported with the record
+        return ()
+    return tuple(finding for ledger in searched for finding in verify_chain(ledger, search.store))
 
 
 def _verified(
-    record: DirectoryRecord, index: "LedgerIndex | None", progress: Progress | None, limits: Limits | None
+    record: DirectoryRecord,
+    lookup: "LedgerIndex | LedgerSearch | None",
+    progress: Progress | None,
+    limits: Limits | None,
 ) -> Verified:
     path, store = record.path, record.store
     if layout.is_collection(path):
@@ -81,7 +96,9 @@ def _verified(
         return Verified(path, unreadable(path, problem)._replace(records=0))
     if record.kind == SESSION and os.path.basename(real := os.path.realpath(path)) != record.name:
         record = DirectoryRecord(real, limits)  # its name is a part of its chains
-    check = partial(verify_record, record, progress=progress, limits=limits, index=index)
+        if isinstance(lookup, LedgerSearch) and lookup.store != record.store:
+            lookup = None
+    check = partial(verify_record, record, progress=progress, limits=limits, index=lookup)
     result = guarded(path, check, store)
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
     return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result

@@ -17,9 +17,8 @@ from runcard.store.ledger import (
     LedgerKey,
     LedgerView,
     in_order,
-    ledger_paths,
 )
-from runcard.store.ledger_search import search_ledgers
+from runcard.store.ledger_search import LedgerSearch
 
 if TYPE_CHECKING:  # one record needs no index
     from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
@@ -86,21 +85,24 @@ def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKe
 
 
 def verify_entries(
-    store: str | None, facts: LedgerFacts, amendments: Amendments, index: "LedgerIndex | None" = None
+    store: str | None,
+    facts: LedgerFacts,
+    amendments: Amendments,
+    index: "LedgerIndex | LedgerSearch | None" = None,
 ) -> Iterator[Finding]:
     """Compare a record with the ledgers of its store, if there are any; without an index of them, they are searched."""
     if store is None:
         return
-    if not (ledger_paths(store) if index is None else index.ledgers):
+    lookup = LedgerSearch(store) if index is None else index
+    if not lookup.ledgers:
         if facts.head is not None and is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
         return
-    findings = [] if index is None else list(_compare(facts, index.views(facts.key, facts.head), amendments))
-    if index is None or (findings and not index.is_current()):
-        searched = search_ledgers(store, facts.key.name, facts.head)
-        views = [ledger.view(facts.key, facts.head) for ledger in searched]
-        findings = list(_compare(facts, views, amendments))
+    findings = list(_compare(facts, lookup.views(facts.key, facts.head), amendments))
+    if findings and not lookup.is_current():
+        now = LedgerSearch(store)
+        findings = list(_compare(facts, now.views(facts.key, facts.head), amendments))
     yield from findings
 
 

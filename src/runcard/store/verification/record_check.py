@@ -25,6 +25,7 @@ from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 if TYPE_CHECKING:
     from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.ledger_search import LedgerSearch
 
 Findings = Iterator[Finding]
 
@@ -40,7 +41,9 @@ class RecordCheck(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, record: Record, limits: Limits, index: "LedgerIndex | None" = None) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, index: "LedgerIndex | LedgerSearch | None" = None
+    ) -> None:
         self.record = record
         self._index = index  # of the ledgers of its store
         self.limits = limits

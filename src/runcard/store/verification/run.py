@@ -18,6 +18,7 @@ from runcard.store.verification.record_check import Findings, RecordCheck
 
 if TYPE_CHECKING:
     from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.ledger_search import LedgerSearch
 
 
 class RunCheck(RecordCheck):
@@ -28,7 +29,9 @@ class RunCheck(RecordCheck):
     journal = layout.JOURNAL
     sealed_by = "output"
 
-    def __init__(self, record: Record, limits: Limits, index: "LedgerIndex | None" = None) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, index: "LedgerIndex | LedgerSearch | None" = None
+    ) -> None:
         super().__init__(record, limits, index)
         self._special: set[str] = set()
         self._folded = JournalComparison()
