@@ -128,7 +128,7 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
         yield Verified(word, unreadable(word, error)._replace(records=0), hint=error.full_hint)
         return
     if not record.is_archived:
-        yield _as_named(verify_directory(record.path, None, progress, limits))
+        yield _as_named(verify_directory(record.path, {}, progress, limits))
         return
     yield _archive(record.path, progress, limits)
     yield from _missing_directory(record)

@@ -40,7 +40,7 @@ def verify_directories(
     """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
 
     def check(path: str, report: Progress | None) -> CheckedDirectory:
-        return verify_directory(path, indexes.get(layout.store_of(path)), report, limits)
+        return verify_directory(path, indexes, report, limits)
 
     if len(paths) == 1:
         return (check(path, progress) for path in paths)
@@ -58,11 +58,11 @@ def is_record(path: str) -> bool:
 
 
 def verify_directory(
-    path: str, index: "LedgerIndex | None", progress: Progress | None, limits: Limits | None
+    path: str, indexes: "Mapping[str, LedgerIndex]", progress: Progress | None, limits: Limits | None
 ) -> CheckedDirectory:
     """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
     record = DirectoryRecord(path, limits)
-    lookup = LedgerSearch(record.store, tail=TAIL) if index is None else index
+    lookup = indexes.get(record.store) or LedgerSearch(record.store, tail=TAIL)
     result = _verified(record, lookup, progress, limits)
     key, head = record.ledger_key, record.raw_document.get("ledger_head")
     has_chains = bool(record.raw_document.get("event_chains"))
