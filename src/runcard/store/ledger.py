@@ -18,7 +18,6 @@ from runcard.documents.chain import (
     Head,
     Line,
     first_link,
-    parse,
     parse_line,
     unparsed,
     write_line,
@@ -34,7 +33,7 @@ from runcard.files import (
     printable,
 )
 from runcard.store import layout
-from runcard.store.append_only import append_lines, read_tail
+from runcard.store.append_only import append_lines, append_unsynced, read_tail
 from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
 
@@ -53,7 +52,6 @@ MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
-_SYNC = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -159,12 +157,19 @@ class Ledger:
         line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
             name = os.path.basename(self.path)
-            append_lines(name, line.raw, self._mode, dir_fd=self._own, sync=sync)
-            if not sync and self._unsynced is None:
-                self._unsynced = os.open(name, _SYNC, dir_fd=self._own)
+            if sync:
+                append_lines(name, line.raw, self._mode, dir_fd=self._own)
+            else:
+                self._sync_later(append_unsynced(name, line.raw, self._mode, dir_fd=self._own))
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
+
+    def _sync_later(self, descriptor: int) -> None:
+        if self._unsynced is None:
+            self._unsynced = descriptor
+        else:  # one sync is for all entries
+            os.close(descriptor)
 
     def _read_head(self) -> Head:
         writer = self._id
@@ -180,8 +185,8 @@ class Ledger:
                     return nothing
                 raise failure(error, self.path, "read the ledger") from error
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
-                for entry in parse(raw + b"\n").entries:
-                    return Head(writer, entry.line["seq"], entry.line["hash"])
+                if (entry := parse_line(raw)) is not None:
+                    return Head(writer, entry["seq"], entry["hash"])
                 # a damaged one is skipped; `verify` reports it
         return nothing
 
