@@ -20,6 +20,7 @@ from runcard.documents.run.call_totals import RunCalls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
 from runcard.documents.run.events import MODEL_CALLED, PAYLOADS, RUN_STARTED
+from runcard.documents.run.incomplete_usage import IncompleteUsage
 from runcard.documents.run.size_limit import TRUNCATED, cut_to_limit
 from runcard.documents.times import parse_time
 from runcard.documents.token_sources import weakest_source
@@ -119,11 +120,12 @@ class EventFold:
         self._has_start = False
         self._last_time: str | None = None
         self._last_moment: datetime | None = None
-        self._ended: JsonObject = {}
+        self._last: dict[str, JsonObject] = {}  # by event
         self._merged: dict[str, JsonObject] = {name: {} for name in _MERGED}  # by event
         self._inputs: dict[str, JsonObject] = {}
         self._token_counts: dict[tuple[str, str], JsonObject] = {}
         self._calls = RunCalls(with_repeats=with_repeats)
+        self._incomplete = IncompleteUsage()
         self._stated_totals: JsonObject = {}
         self._relations: list[JsonObject] = []
         self._problems: dict[str, list[JsonObject]] = {events.ERROR_ADDED: [], events.WARNING_ADDED: []}
@@ -155,8 +157,13 @@ class EventFold:
         """The document as far as the events decide it; see `fold_events`."""
         sources = self._data_sources(start["data_sources"])
         calls = self._calls.sections(
-            self._stated_totals, self.given_configuration(start), with_parts=with_parts
+            self._stated_totals,
+            self.given_configuration(start),
+            with_parts=with_parts,
+            is_incomplete=bool(self._incomplete),
         )
+        if self._incomplete:
+            calls.token_usage["incomplete"] = self._incomplete.section
         document: JsonObject = {
             "metadata_version": start["metadata_version"],
             "producer": start["producer"],
@@ -170,10 +177,12 @@ class EventFold:
         document["resources"] = self._ended.get("resources")
         if calls.performance is not None:
             document["performance"] = calls.performance
+        if witness := self._last.get(events.WITNESS_COMPARED):
+            document["witness"] = dict(witness)
         document["relations"] = [*start.get("relations", []), *self._relations]
         document["trace"] = start.get("trace")
         document["errors"] = list(self._problems[events.ERROR_ADDED])
-        document["warnings"] = list(self._problems[events.WARNING_ADDED])
+        document["warnings"] = [*self._problems[events.WARNING_ADDED], *self._incomplete.warnings]
         document["redactions"] = [
             {"rule": rule, "where": where, "count": count}
             for (rule, where), count in self._redactions.items()
@@ -199,6 +208,10 @@ class EventFold:
         earlier = document | {"configuration": configuration, "checksums": checksums}
         return {name: value for name, value in earlier.items() if name != "performance"}
 
+    @property
+    def _ended(self) -> JsonObject:
+        return self._last.get(events.RUN_ENDED, {})
+
     def _add_time(self, time: object) -> None:
         moment = parse_time(time) if isinstance(time, str) else None
         if moment is not None and (self._last_moment is None or moment >= self._last_moment):
@@ -206,8 +219,8 @@ class EventFold:
 
     def _add_payload(self, name: str, payload: JsonObject, line: Line) -> None:
         match name:
-            case events.MODEL_CALLED:
-                self._calls.add(payload)
+            case events.MODEL_CALLED | events.COSTS_SET | events.USAGE_INCOMPLETE:
+                self._add_usage(name, payload, line)
             case events.CONFIG_SET | events.ENVIRONMENT_OBSERVED | events.LABELS_SET:
                 self._merged[name] |= payload[_MERGED[name]]
             case events.ERROR_ADDED | events.WARNING_ADDED:
@@ -216,15 +229,22 @@ class EventFold:
                 self._inputs |= _inputs_in(payload)
             case events.INPUTS_COUNTED:
                 self._add_token_counts(payload["files"])
-            case events.COSTS_SET:
-                self._stated_totals |= payload
             case events.RELATION_ADDED:
                 self._relations.append(payload)
             case events.SECRETS_MASKED:
                 key = (payload["rule"], payload["where"])
                 self._redactions[key] = self._redactions.get(key, 0) + payload["count"]
-            case events.RUN_ENDED:
-                self._ended = payload
+            case events.RUN_ENDED | events.WITNESS_COMPARED:
+                self._last[name] = payload
+
+    def _add_usage(self, name: str, payload: JsonObject, line: Line) -> None:
+        match name:
+            case events.MODEL_CALLED:
+                self._calls.add(payload)
+            case events.COSTS_SET:
+                self._stated_totals |= payload
+            case events.USAGE_INCOMPLETE:
+                self._incomplete.add(payload, line.get("timestamp"))
 
     def _add_token_counts(self, files: list[Any]) -> None:
         for counted in files:

@@ -11,9 +11,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.observe.meter.routes import Routes, UnusableUrlError, split_url, true_url
-
-METER = "RUNCARD_METER"  # for the program: a JSON object, the upstream of each URL of the relay
+from runcard.observe.meter.routes import METER, Routes, UnusableUrlError, split_url, true_url, upstreams_in
 
 CLAUDE_CODE = "Claude Code"  # the name of a known program
 
@@ -152,7 +150,7 @@ def _is_anthropic(url: str) -> bool:
 
 def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
     """The environment with the true upstreams in place of the relay of an enclosing run, which has a meter too."""
-    outer = outer_upstreams(environment)
+    outer = upstreams_in(environment.get(METER))
     if not outer:
         return environment
     return {
@@ -160,19 +158,3 @@ def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name != METER
     }
-
-
-def outer_upstreams(environment: dict[str, str]) -> dict[str, str]:
-    """The upstreams that an enclosing `runcard run` has written into the environment."""
-    if METER not in environment:
-        return {}
-    from runcard.encoding import decode_json  # noqa: PLC0415
-    from runcard.errors import EncodingError  # noqa: PLC0415
-
-    try:
-        upstreams = decode_json(environment[METER].encode("utf-8", "surrogateescape"))
-    except EncodingError:
-        return {}
-    if not isinstance(upstreams, dict):
-        return {}
-    return {url: upstream for url, upstream in upstreams.items() if isinstance(upstream, str)}

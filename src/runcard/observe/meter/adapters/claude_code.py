@@ -198,7 +198,7 @@ def _is_trusted(state: JsonObject, directory: str) -> bool:
 def _option(arguments: list[str], name: str) -> str | None:
     """The value of an option; the last one counts."""
     value = None
-    for word, following in zip(arguments, [*arguments[1:], None], strict=True):
+    for word, following in zip(arguments, [*arguments, None][1:], strict=True):
         if word == "--":
             break
         if word == name and following is not None:

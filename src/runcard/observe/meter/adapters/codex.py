@@ -121,7 +121,7 @@ def _parents(directory: str) -> list[str]:
 def _options(arguments: list[str]) -> list[tuple[str, str]]:
     """The options for the configuration and the profile, in their order."""
     found = []
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in zip(arguments, [*arguments, ""][1:], strict=True):
         if word == "--":
             break
         if word in _CONFIG_OPTIONS:
