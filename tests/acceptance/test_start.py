@@ -136,7 +136,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         (["show", "CLOSED"], 115),
         (["show", "CLOSED", "--json"], 115),
-        (["verify", "CLOSED"], 120),
+        (["verify", "CLOSED"], 108),
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),
         (["extract", "ARCHIVED", "README.md"], 115),
