@@ -12,7 +12,7 @@ from documents.test_fold import start
 from runcard.documents.run import events, fold, repeated_calls
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.journal_check import compare_with_journal
-from runcard.documents.run.repeated_calls import DistinctCalls, ResponseIds
+from runcard.documents.run.repeated_calls import DistinctCalls, ReportIds
 
 Fields = dict[str, Any]
 PRICE = {"model": "m", "usd_per_million": {"input": 1}}
@@ -26,7 +26,7 @@ def report(**facts: Any) -> Fields:
 
 def count_once(calls: Sequence[Fields]) -> tuple[list[Fields], int]:
     """The calls without repeated reports, and how many of these there were."""
-    ids, counted = ResponseIds(), dict[int, Fields]()
+    ids, counted = ReportIds(), dict[int, Fields]()
     for call in calls:
         ids.add(call)
     distinct = DistinctCalls(counted.__setitem__, ids.repeated())
@@ -116,7 +116,7 @@ def test_a_server_that_always_uses_the_same_id_does_not_make_the_fold_slow(
     """A call is compared with a limited number of earlier ones."""
     compared = 0
 
-    def count(first: Fields, second: Fields) -> bool:
+    def count(first: Any, second: Fields) -> bool:
         nonlocal compared
         compared += 1
         return is_same(first, second)
@@ -174,3 +174,118 @@ def test_whatever_a_journal_holds_nothing_is_raised_or_lost(calls: list[Fields])
     assert len(distinct) + repeats == len(calls)
     assert {call.get("response_id") for call in distinct} == {call.get("response_id") for call in calls}
     assert count_once(distinct)[0] == distinct or repeats
+
+
+def watched(**facts: Any) -> Fields:
+    return report(**{"api": "messages", "observer": "watch", "latency_seconds": 3.0, "step": "draft"} | facts)
+
+
+def metered(**facts: Any) -> Fields:
+    own = {"api": "messages", "observer": "meter", "latency_seconds": 2.0, "step": None, "status": 200}
+    return report(**own | facts)
+
+
+NAMELESS = {"response_id": None, "token_source": "given"}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_meter_a_watched_client_and_add_usage_report_one_call(order: tuple[int, ...]) -> None:
+    reports = [
+        metered(request_id="req_1"),
+        watched(request_id="req_1"),
+        report(cost_usd=7, cost_source="given"),
+    ]
+    (call,), repeats = count_once([reports[number] for number in order])
+    assert repeats == 2
+    assert (call["observer"], call["status"], call["latency_seconds"], call["step"]) == (
+        "meter",
+        200,
+        2.0,
+        "draft",
+    )
+    assert (call["cost_usd"], call["tokens"]) == (7, {"input": 10, "output": 5})
+
+
+def test_calls_without_a_response_id_are_joined_by_their_request_id() -> None:
+    """Embeddings have none, and a stream that was cut before its first event."""
+    none = {"response_id": None}
+    reports = [
+        metered(**none, request_id="a"),
+        watched(**none, request_id="a"),
+        metered(**none, request_id="b"),
+    ]
+    assert len(tokens(*reports)) == 2
+    cut = watched(request_id="a", response_id=None, tokens={}) | {"token_source": "partial"}
+    assert tokens(metered(request_id="a"), cut) == [{"input": 10, "output": 5}]
+    assert tokens(cut, metered(request_id="a")) == [{"input": 10, "output": 5}]
+
+
+def test_a_server_that_uses_an_id_again_is_counted_by_observer() -> None:
+    """The two reports of a call may come in any order; request ids and counts say which belong together."""
+    calls = [{"tokens": {"input": n, "output": 1}, "request_id": f"req_{n}"} for n in range(3)]
+    reports = [kind(**call) for kind in (metered, watched) for call in calls]
+    for order in itertools.permutations(reports):
+        found, repeats = count_once(order)
+        assert (sorted(call["tokens"]["input"] for call in found), repeats) == ([0, 1, 2], 3)
+    assert len(tokens(metered(), metered())) == 2
+
+
+def test_usage_without_an_id_is_that_of_a_metered_call_with_the_same_counts() -> None:
+    said = report(**NAMELESS, step="draft", cost_usd=7, cost_source="given", model="m")
+    seen = [metered(response_id=f"msg_{n}", model="m-1", requested_model="m") for n in range(2)]
+    for order in itertools.permutations([said, *seen]):
+        found, repeats = count_once(order)
+        assert repeats == 1
+        assert sorted(call["cost_usd"] for call in found) == [0.25, 7]
+        assert {call["observer"] for call in found} == {"meter"}
+    assert len(tokens(said, said, seen[0])) == 2
+    assert len(tokens(said, watched())) == 2
+    assert len(tokens(said | {"model": "other"}, seen[0])) == 2
+    assert len(tokens(said | {"tokens": {"input": 10, "output": 6}}, seen[0])) == 2
+    assert len(tokens(said | {"tokens": {"input": 10, "output": 5, "reasoning": 1}}, seen[0])) == 1
+
+
+def test_usage_without_an_id_is_joined_after_the_ids_are() -> None:
+    said = report(**NAMELESS, step="draft")
+    for order in itertools.permutations([said, metered(), watched(step=None)]):
+        (call,), repeats = count_once(order)
+        assert (repeats, call["step"]) == (2, "draft")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([metered, watched, report]), st.integers(0, 3), st.booleans()), max_size=12
+    )
+)
+def test_each_call_is_counted_whatever_is_reported(reports: list[Any]) -> None:
+    """No report is lost: each counts, or is a repeat of one that counts. No meter's report is a repeat of another."""
+    calls = [
+        kind(tokens={"input": n, "output": 1}, response_id=f"msg_{n}" if named else None)
+        for kind, n, named in reports
+    ]
+    found, repeats = count_once(calls)
+    assert len(found) + repeats == len(calls)
+    assert sum(call.get("observer") == "meter" for call in found) == sum(
+        kind is metered for kind, *_ in reports
+    )
+
+
+def test_a_million_metered_calls_take_little_memory() -> None:
+    """Of calls that are not repeated only hashes are kept, of others only those that wait for a report."""
+    ids = ReportIds()
+    calls = [metered(response_id=f"msg_{n}", request_id=f"req_{n}") for n in range(2_000)]
+    reports = [call for n, call in enumerate(calls) for call in (call, calls[n] | {"observer": "watch"})]
+    for call in reports:
+        ids.add(call)
+    most, counted = 0, 0
+
+    def count(number: int, call: Fields) -> None:  # noqa: ARG001
+        nonlocal counted
+        counted += 1
+
+    distinct = DistinctCalls(count, ids.repeated())
+    for call in reports:
+        distinct.add(call)
+        most = max(most, sum(len(responses) for responses in distinct._open.values()))
+    distinct.end()
+    assert (counted, distinct.repeats, most) == (2_000, 2_000, 2)

@@ -152,7 +152,7 @@ class EventRecorder(ABC):
             self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
-            details = {"step": details.get("step")}
+            details = {name: details[name] for name in ("step", "observer") if name in details}
 
     def add_incomplete_usage(self, reason: str, hint: str | None, calls: int | None) -> None:
         """Record that the calls of the run may have used more than is recorded: the totals are "at least".

@@ -17,6 +17,8 @@ ToolUses = dict[
 ]  # by tool: the first use (call and place in it), and the count
 
 _LATENCY, _FIRST_TOKEN = "latency_seconds", "time_to_first_token_seconds"
+_MOST_KINDS = 50  # of errors
+_LONGEST_KIND = 100  # characters
 _LONGEST = 10**9  # seconds; a longer time is a mistake
 
 
@@ -39,6 +41,37 @@ class ModelOfCalls:
             if configuration.get(name) is None and only:
                 found[name] = only
         return configuration | found
+
+
+class FailedCalls:
+    """The calls that failed, by the kind of their error.
+
+    A watched client reports a call that it gave up, the meter each attempt. Where the meter saw calls, its reports count.
+    """
+
+    def __init__(self) -> None:
+        self._has_metered = False
+        self._counts: dict[bool, dict[tuple[str, int | None], int]] = {True: {}, False: {}}  # by meter or not
+
+    def add(self, call: JsonObject) -> None:
+        """Add a call, failed or not."""
+        is_metered = call.get("observer") == "meter"
+        self._has_metered = self._has_metered or is_metered
+        error = call.get("error")
+        if not isinstance(error, dict):
+            return
+        kind, status, counts = error.get("type"), error.get("status"), self._counts[is_metered]
+        key = str(kind)[:_LONGEST_KIND] if kind else "error", status if type(status) is int else None
+        if key not in counts and len(counts) >= _MOST_KINDS:
+            key = ("other", None)
+        counts[key] = counts.get(key, 0) + 1
+
+    def section(self) -> list[JsonObject]:
+        """The kinds of errors, with their numbers of calls; in the order of first calls."""
+        return [
+            {"type": kind, "status": status, "calls": count}
+            for (kind, status), count in self._counts[self._has_metered].items()
+        ]
 
 
 class CallTimes:

@@ -1,7 +1,7 @@
 """What the model calls of a run used and cost in all: the sections `costs`, `token_usage` and `performance`.
 
 The calls are added one at a time, and only their sums are kept: what a million calls take is 8 bytes for each time and each
-response id. The order in which calls are added does not matter: each has a number, and lists are in the order of these.
+id. The order in which calls are added does not matter: each has a number, and lists are in the order of these.
 
 Values come from a journal: they may be of any type. If they cannot be added up, `sections` raises.
 """
@@ -14,12 +14,13 @@ from runcard.documents.exact_sums import add_exactly, all_known, as_decimal, mon
 from runcard.documents.run.call_facts import (
     SERVER_TOOLS,
     CallTimes,
+    FailedCalls,
     ModelOfCalls,
     add_tool_uses,
     tool_counts,
 )
-from runcard.documents.run.repeated_calls import DistinctCalls, ResponseIds
-from runcard.documents.token_sources import TOKEN_SOURCES
+from runcard.documents.run.repeated_calls import DistinctCalls, Repeats, ReportIds
+from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from runcard.documents.run.call_facts import ToolUses
 
+FAILED_CALLS = "failed_calls"
 KNOWN_COST = "known_cost_usd"  # the part of an unknown cost that is known
 
 _FURTHER_COUNTS = ("cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
@@ -47,15 +49,17 @@ class RunCalls:
     Where responses were reported more than once, `must_read_again`: then the calls are added once more to `read_again()`.
     """
 
-    def __init__(self, *, with_repeats: bool = False, repeated: dict[int, int] | None = None) -> None:
+    def __init__(self, *, with_repeats: bool = False, repeated: Repeats | None = None) -> None:
         self._totals = _Totals()
         self._all = ModelOfCalls()  # of calls without an answer as well
-        self._ids = None if with_repeats or repeated is not None else ResponseIds()
-        self._distinct = DistinctCalls(self._totals.add, repeated or {})
+        self._failed = FailedCalls()
+        self._ids = None if with_repeats or repeated is not None else ReportIds()
+        self._distinct = DistinctCalls(self._totals.add, repeated or Repeats({}, {}))
         self._error: Exception | None = None  # the first one
 
     def add(self, call: JsonObject) -> None:
         self._all.add(call)
+        self._failed.add(call)
         if call.get("error") is not None and call.get("token_source") is None:
             return  # it failed before its reply began: no usage was reported, and it is not part of the totals
         if self._ids is not None:
@@ -73,15 +77,22 @@ class RunCalls:
         return RunCalls(repeated=repeated) if repeated else None
 
     def sections(
-        self, stated: JsonObject, configuration: JsonObject, *, with_parts: bool = True
+        self,
+        stated: JsonObject,
+        configuration: JsonObject,
+        *,
+        with_parts: bool = True,
+        is_incomplete: bool = False,
     ) -> CallSections:
-        """The sections; `stated` are totals that the caller stated."""
+        """The sections; `stated` are totals that the caller stated. If calls are missing, the totals are "at least"."""
         self._distinct.end()
         if self._error is not None:
             raise self._error
         totals, repeats = self._totals, self._distinct.repeats
-        costs = totals.costs(stated)
+        costs = totals.costs(stated, is_incomplete=is_incomplete)
         usage = totals.token_usage(costs) | ({"repeated_reports": repeats} if repeats else {})
+        if failed := self._failed.section():
+            usage[FAILED_CALLS] = failed
         model = totals.model if totals.usage.calls else self._all
         return CallSections(
             costs, usage, totals.times.section(with_parts=with_parts), model.fill_in(configuration)
@@ -241,7 +252,7 @@ class _Totals:
                 return
         self._price_rows.append((number, row))
 
-    def costs(self, stated: JsonObject) -> JsonObject:
+    def costs(self, stated: JsonObject, *, is_incomplete: bool) -> JsonObject:
         """The section `costs`; `stated` are totals that the caller stated."""
         usage, counts = self.usage, {name: count.value for name, count in self._counts.items()}
         short, long = counts["cache_write_5m"], counts["cache_write_1h"]
@@ -256,6 +267,9 @@ class _Totals:
             "token_source": usage.token_source,
             "price_rows": [row for _, row in sorted(self._price_rows, key=itemgetter(0))],
         }
+        if is_incomplete:
+            source = weakest_source([costs["token_source"], "partial"]) if usage.calls else None
+            costs |= {"total_cost_usd": None, "cost_source": None, "token_source": source}
         stated = {name: value for name, value in stated.items() if name in costs}
         return usage.add_known_cost(_without_contradictions(costs | stated, stated), "total_cost_usd")
 

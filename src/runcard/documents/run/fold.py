@@ -20,6 +20,7 @@ from runcard.documents.run.call_totals import RunCalls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
 from runcard.documents.run.events import MODEL_CALLED, PAYLOADS, RUN_STARTED
+from runcard.documents.run.incomplete_usage import IncompleteUsage
 from runcard.documents.run.size_limit import TRUNCATED, cut_to_limit
 from runcard.documents.times import parse_time
 from runcard.documents.token_sources import weakest_source
@@ -124,6 +125,7 @@ class EventFold:
         self._inputs: dict[str, JsonObject] = {}
         self._token_counts: dict[tuple[str, str], JsonObject] = {}
         self._calls = RunCalls(with_repeats=with_repeats)
+        self._incomplete = IncompleteUsage()
         self._stated_totals: JsonObject = {}
         self._relations: list[JsonObject] = []
         self._problems: dict[str, list[JsonObject]] = {events.ERROR_ADDED: [], events.WARNING_ADDED: []}
@@ -155,8 +157,13 @@ class EventFold:
         """The document as far as the events decide it; see `fold_events`."""
         sources = self._data_sources(start["data_sources"])
         calls = self._calls.sections(
-            self._stated_totals, self.given_configuration(start), with_parts=with_parts
+            self._stated_totals,
+            self.given_configuration(start),
+            with_parts=with_parts,
+            is_incomplete=bool(self._incomplete),
         )
+        if self._incomplete:
+            calls.token_usage["incomplete"] = self._incomplete.section
         document: JsonObject = {
             "metadata_version": start["metadata_version"],
             "producer": start["producer"],
@@ -175,7 +182,7 @@ class EventFold:
         document["relations"] = [*start.get("relations", []), *self._relations]
         document["trace"] = start.get("trace")
         document["errors"] = list(self._problems[events.ERROR_ADDED])
-        document["warnings"] = list(self._problems[events.WARNING_ADDED])
+        document["warnings"] = [*self._problems[events.WARNING_ADDED], *self._incomplete.warnings]
         document["redactions"] = [
             {"rule": rule, "where": where, "count": count}
             for (rule, where), count in self._redactions.items()
@@ -212,8 +219,8 @@ class EventFold:
 
     def _add_payload(self, name: str, payload: JsonObject, line: Line) -> None:
         match name:
-            case events.MODEL_CALLED:
-                self._calls.add(payload)
+            case events.MODEL_CALLED | events.COSTS_SET | events.USAGE_INCOMPLETE:
+                self._add_usage(name, payload, line)
             case events.CONFIG_SET | events.ENVIRONMENT_OBSERVED | events.LABELS_SET:
                 self._merged[name] |= payload[_MERGED[name]]
             case events.ERROR_ADDED | events.WARNING_ADDED:
@@ -222,8 +229,6 @@ class EventFold:
                 self._inputs |= _inputs_in(payload)
             case events.INPUTS_COUNTED:
                 self._add_token_counts(payload["files"])
-            case events.COSTS_SET:
-                self._stated_totals |= payload
             case events.RELATION_ADDED:
                 self._relations.append(payload)
             case events.SECRETS_MASKED:
@@ -231,6 +236,15 @@ class EventFold:
                 self._redactions[key] = self._redactions.get(key, 0) + payload["count"]
             case events.RUN_ENDED | events.WITNESS_COMPARED:
                 self._last[name] = payload
+
+    def _add_usage(self, name: str, payload: JsonObject, line: Line) -> None:
+        match name:
+            case events.MODEL_CALLED:
+                self._calls.add(payload)
+            case events.COSTS_SET:
+                self._stated_totals |= payload
+            case events.USAGE_INCOMPLETE:
+                self._incomplete.add(payload, line.get("timestamp"))
 
     def _add_token_counts(self, files: list[Any]) -> None:
         for counted in files:

@@ -13,7 +13,7 @@ from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
 from runcard.documents.run.call_facts import FILLED, SERVER_TOOLS
-from runcard.documents.run.call_totals import KNOWN_COST
+from runcard.documents.run.call_totals import FAILED_CALLS, KNOWN_COST
 from runcard.documents.run.fields import model_breakdown
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.documents.times import parse_time
@@ -33,6 +33,7 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
     events.MODEL_CALLED: ("/costs", "/token_usage", "/performance"),
+    events.USAGE_INCOMPLETE: ("/costs", "/token_usage", "/warnings"),
     events.WITNESS_COMPARED: ("/witness",),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
@@ -143,6 +144,8 @@ class _FoldedJournal:
             folded = _without(folded, SERVER_TOOLS)
         if KNOWN_COST not in document["costs"]:
             folded = _without(folded, KNOWN_COST)
+        if FAILED_CALLS not in (document.get("token_usage") or {}):
+            folded = folded | {"token_usage": _without_field(folded["token_usage"], FAILED_CALLS)}
         return folded if "performance" in document else journal.without_call_facts(folded, start)
 
 
