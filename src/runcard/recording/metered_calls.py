@@ -74,9 +74,7 @@ class MeteredCalls:
     def unreadable(self, problem: str) -> None:
         """A part of a call could not be read."""
         with contextlib.suppress(RuncardError, OSError):  # the event of the call says it, too
-            warn_once(
-                self._events, f"a reply could not be read: {printable(problem[:200])}", "not-understood"
-            )
+            warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
 
     def has_seen(self, some_id: str) -> bool | None:
         """Whether a call had this response id or request id; None when there were too many to remember."""
@@ -125,7 +123,7 @@ class MeteredCalls:
 
 
 def _not_understood(kind: str) -> str:
-    return f"{kind} is not understood: what it used and cost is not part of the totals"
+    return f"{kind} is not understood"
 
 
 def _short(some_id: str) -> bytes:

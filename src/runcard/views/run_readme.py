@@ -21,6 +21,7 @@ from runcard.views.formats import (
     truncated,
 )
 from runcard.views.markdown import code, escape
+from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
 from runcard.views.witness_line import witness_line
 
 MAX_ROWS = 30  # of files, settings and problems
@@ -133,18 +134,22 @@ def total_cost(document: JsonObject) -> str:
 
 
 def _cost(document: JsonObject) -> str:
+    failed = failed_calls(document)
     if not has_calls(document):
-        return "## Cost\n\nNo model calls recorded."
+        return "## Cost\n\n" + (
+            f"No model call was answered. Failed: {escape(failed)}." if failed else "No model calls recorded."
+        )
     costs = document["costs"]
     cached = costs.get("cache_read_tokens")
     from_cache = f" ({token_count(cached)} of them from the cache)" if cached else ""
     lines = [
         f"* **Cost**: {total_cost(document)}",
-        f"* **Input tokens**: {token_count(costs['input_tokens'])}{from_cache}",
-        f"* **Output tokens**: {token_count(costs['output_tokens'])}",
+        f"* **Input tokens**: {total_tokens(document, 'input_tokens')}{from_cache}",
+        f"* **Output tokens**: {total_tokens(document, 'output_tokens')}",
     ]
-    if costs.get("token_source"):
-        lines.append(f"* **Token counts**: {source_text(costs['token_source'])}")
+    lines += [f"* **Missing**: {escape(reason)}" for reason in missing_usage(document)]
+    if source := counts_source(document):
+        lines.append(f"* **Token counts**: {source}")
     if tools := server_tools(model_breakdown(document)):
         lines.append(f"* **Tools of the vendor**: {escape(tools)}")
     if prices := special_prices(costs.get("price_rows")):
@@ -155,6 +160,8 @@ def _cost(document: JsonObject) -> str:
         lines.append(f"* **Calls**: {times}")
     if witness := witness_line(document):
         lines.append(f"* **Witness**: {escape(witness)}")
+    if failed:
+        lines.append(f"* **Failed calls**: {escape(failed)}")
     return "## Cost\n\n" + "\n".join(lines)
 
 

@@ -16,10 +16,10 @@ from runcard.views.formats import (
     money,
     run_duration,
     settings_shown,
-    source_text,
     token_count,
     total_or_known,
 )
+from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -111,20 +111,22 @@ def _environment(environment: JsonObject) -> list[Pair]:
 
 def _cost(document: JsonObject) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
+    failed = failed_calls(document)
     if not has_calls(document):
-        return ["  no model calls recorded"]
-    source = costs.get("token_source")
+        return fields([("failed", failed)]) if failed else ["  no model calls recorded"]
     lines = fields(
         [
             ("total", total_cost(document)),
-            ("input", token_count(costs["input_tokens"]) + _cached(costs)),
-            ("output", token_count(costs["output_tokens"])),
-            ("counts", source and source_text(source)),
+            ("input", total_tokens(document, "input_tokens") + _cached(costs)),
+            ("output", total_tokens(document, "output_tokens")),
+            *(("missing", reason) for reason in missing_usage(document)),
+            ("counts", counts_source(document)),
             ("tools", server_tools(model_breakdown(document))),
             ("prices", special_prices(costs.get("price_rows"))),
             ("model", _only_model(document)),
             ("calls", call_times(document)),
             ("witness", witness_line(document)),
+            ("failed", failed),
         ]
     )
     for name in ("step", "model"):

@@ -83,11 +83,14 @@ def known_cost(document: JsonObject) -> float | None:
 
 
 def has_calls(document: JsonObject) -> bool:
-    """Whether model calls were recorded, or what they cost; without any, a run has no cost, not an unknown one."""
+    """Whether model calls were recorded, or what they cost, or that some are missing.
+
+    Without any, a run has no cost, not an unknown one.
+    """
     costs, usage = _object(document.get("costs")), _object(document.get("token_usage"))
     figures = (costs.get(name) for name in ("input_tokens", "output_tokens", "total_cost_usd"))
     breakdowns = (usage.get(name) for name in ("breakdown_by_step", "breakdown_by_model"))
-    return any(breakdowns) or any(figure is not None for figure in figures)
+    return any(breakdowns) or any(figure is not None for figure in figures) or bool(usage.get("incomplete"))
 
 
 def model_breakdown(document: JsonObject) -> list[JsonObject]:

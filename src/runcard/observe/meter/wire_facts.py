@@ -109,7 +109,7 @@ class CallOnWire(ABC):
         sink = self.calls.sink
         if self.problem is not None:
             self.error = self.error or {"type": MALFORMED, "message": self.problem[:_LONGEST_MESSAGE]}
-            sink.unreadable(self.problem)
+            sink.unreadable(f"{self._endpoint_name}: {self.problem}")
         if self.error is not None:
             self.calls.add_failed(self.request_digest, self.call_id)
         sink.call_finished(self)
@@ -141,13 +141,17 @@ class CallOnWire(ABC):
         caller = caller_of(self.head.headers)
         return ExchangeFacts(
             call_id=self.call_id,
-            endpoint=f"{host_of(self.route.upstream)}{self.path}",
+            endpoint=self._endpoint_name,
             status=None if self.reply_head is None else self.reply_head.status,
             retry_of=self.retry_of,
             client_session=caller.session,
             agent=caller.agent,
             parent_agent=caller.parent_agent,
         )
+
+    @property
+    def _endpoint_name(self) -> str:
+        return f"{host_of(self.route.upstream)}{self.path}"
 
     def _elapsed(self) -> float:
         return round(time.monotonic() - self._started, 6)
