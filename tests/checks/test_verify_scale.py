@@ -18,6 +18,7 @@ from runcard.documents import chain
 from runcard.operations.checks.verify import verify
 from runcard.parallel import forks
 from runcard.parallel.forks import work_in_order
+from runcard.store import ledger
 
 RUNS = 24
 ID = "run-01m7hxkfvkx0a46n8sanbp"
@@ -136,18 +137,24 @@ def test_one_record_is_found_in_a_long_ledger_without_parsing_it(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_ledger(outputs, 5_000)
-    parsed = []
+    parsed, searched, parse = [], [], chain.parse_entry
 
-    def counted(raw: bytes) -> chain.Line | None:
+    def counted(number: int, raw: bytes) -> chain.JournalEntry | None:
         parsed.append(raw)
-        return chain.parse_line(raw)
+        return parse(number, raw)
 
-    monkeypatch.setattr("runcard.store.ledger_search.parse_line", counted)
-    monkeypatch.setattr("runcard.store.ledger_index.parse_line", counted)
+    def opened(path: str) -> int:
+        searched.append(path)
+        return ledger.open_ledger(path)
+
+    for module in ("documents.chain", "store.ledger_search"):
+        monkeypatch.setattr(f"runcard.{module}.parse_entry", counted)
+    monkeypatch.setattr("runcard.store.ledger_search.open_ledger", opened)
     first, *_ = records(outputs)
     (result,) = verify(first)
     assert result.verdict.findings == ()
     assert 0 < len(parsed) < 200
+    assert len(searched) == 1  # once for the record and for the chain
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def relay_of(adaptation: Adaptation, url: str) -> str:
     return relay
 
 
-def write(path: Path, text: str | dict[str, object]) -> str:
+def write(path: Path, text: str | Mapping[str, object]) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text if isinstance(text, str) else json.dumps(text))
     return str(path)

@@ -10,6 +10,7 @@ import contextlib
 import re
 import socket
 import struct
+import sys
 import threading
 import time
 from collections import deque
@@ -43,6 +44,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 _LINGER = 5.0  # seconds for a client to read a 404
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
 _PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
+_SWITCH_INTERVAL = 0.0005  # seconds
 _MOST_PROBLEMS = 20
 
 
@@ -67,6 +69,8 @@ class LoopbackRelay:
     def run(self, listening: socket.socket) -> None:
         """Serve until `stop`; in a thread of its own."""
         try:
+            # So long a thread that records calls may keep this one waiting. The usual 5 ms are too long for a first byte.
+            sys.setswitchinterval(_SWITCH_INTERVAL)
             self._loop.set_exception_handler(self._handle_error)
             self._loop.run_until_complete(self._serve(listening))
         finally:

@@ -101,6 +101,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     arguments = _set_command(
         settings, command, wanted, template_args=template_args, keep_secrets=keep_secrets
     )
+    if not meter.is_on:
+        settings.setdefault("reproduce", {})["meter"] = False
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []
