@@ -114,7 +114,7 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
     # Of the meter only what binds its socket and sets variables.
     meter = {name for name in modules if name.startswith("runcard.observe.meter.")}
     assert meter == {f"runcard.observe.meter.{name}" for name in ("adapters", "listener", "routes")}
-    assert len(_of_runcard(modules)) <= 165
+    assert len(_of_runcard(modules)) <= 168
 
 
 def _of_runcard(modules: set[str]) -> set[str]:
@@ -137,8 +137,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [
-        (["show", "CLOSED"], 115),
-        (["show", "CLOSED", "--json"], 115),
+        (["show", "CLOSED"], 118),
+        (["show", "CLOSED", "--json"], 118),
         (["verify", "CLOSED"], 108),
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),

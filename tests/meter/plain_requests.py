@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-BODY: dict[str, Any] = {"model": "claude-sonnet-latest", "max_tokens": 9, "messages": []}
+BODY: dict[str, Any] = {"model": "claude-sonnet-5-latest", "max_tokens": 9, "messages": []}
 
 BIG = {f"x-big-{number}": "x" * 60_000 for number in range(18)}  # 1 MB, in lines that servers accept
 

@@ -144,9 +144,11 @@ def test_the_program_goes_on_with_a_full_disk(upstream: ScriptedUpstream, tmp_pa
         (disk / "filler").unlink()
         subprocess.run([*RUNCARD, "close"], env=env, cwd=disk, check=False, capture_output=True)
         (path,) = disk.glob("*/metadata.json")
-        costs = json.loads(path.read_text())["costs"]
-        if costs["total_cost_usd"] is not None:
-            assert costs["input_tokens"] == sum(call.tokens["input"] for call in upstream.calls)
+        document = json.loads(path.read_text())
+        assert document["costs"]["total_cost_usd"] is None
+        assert (document.get("performance") or {"calls": 0})["calls"] < 30
+        (incomplete,) = [warning for warning in document["warnings"] if warning["type"] == "usage-incomplete"]
+        assert "calls could not be recorded" in incomplete["message"]
 
 
 def test_the_program_goes_on_where_the_journal_cannot_be_written(

@@ -60,7 +60,7 @@ PLAIN = [
     Scenario("anthropic_tools", steps=steps(tool=WEATHER), calls=2),
     Scenario("anthropic_async", calls=8),
     Scenario("anthropic_async_stream", calls=4),
-    Scenario("anthropic_threads", calls=16),
+    Scenario("anthropic_threads", calls=64),
     Scenario("openai_response"),
     Scenario("openai_response_stream"),
     Scenario("openai_response_helper"),

@@ -26,8 +26,8 @@ def test_several_processes_share_one_meter(upstream: ScriptedUpstream, tmp_path:
 
 def test_one_model_fills_the_configuration(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     run = run_program(tmp_path, upstream.url, "anthropic_three")
-    assert run.document["configuration"]["model"] == "claude-sonnet-20260101"
-    assert "claude-sonnet-20260101" in (run.path / "README.md").read_text()
+    assert run.document["configuration"]["model"] == "claude-sonnet-5"
+    assert "claude-sonnet-5" in (run.path / "README.md").read_text()
 
 
 def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ class MeteredCalls:
                 pass
             self._lost += self._queue.qsize() if self._thread.is_alive() else 0
         if self._lost:
-            self._add_incomplete(f"calls could not be recorded: {self._problem}", self._lost)
+            what = "a call" if self._lost == 1 else f"{self._lost:,} calls"
+            self._add_incomplete(f"{what} could not be recorded: {self._problem}", self._lost)
         for kind, count in self._not_understood.items():
             if count:
                 self._add_incomplete(_not_understood(kind), count, _ADD_USAGE)
@@ -110,7 +111,8 @@ class MeteredCalls:
                 self._record(call.facts())
             except Exception as error:  # noqa: BLE001 - the next calls are recorded in any case
                 self._lost += 1
-                self._problem = f"{type(error).__name__}: {error}"
+                is_known = isinstance(error, RuncardError)
+                self._problem = str(error) if is_known else f"{type(error).__name__}: {error}"
 
     def _record(self, facts: CallFacts) -> None:
         usage = read_call_usage(self._events, facts)
@@ -121,7 +123,7 @@ class MeteredCalls:
 
 
 def _not_understood(kind: str) -> str:
-    return f"{kind} is not understood: what it used and cost is not part of the totals"
+    return f"{kind} is not understood"
 
 
 def _short(some_id: str) -> bytes:

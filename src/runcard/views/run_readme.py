@@ -7,7 +7,7 @@ can break a table or become markup.
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
-from runcard.views.call_times import call_count, call_times
+from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     byte_size,
@@ -22,7 +22,6 @@ from runcard.views.formats import (
 )
 from runcard.views.markdown import code, escape
 from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
-from runcard.views.witness_line import witness_line
 
 MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}

@@ -9,7 +9,7 @@ from signal import Signals
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.call_times import call_count, call_times
+from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     command_line,
@@ -33,7 +33,6 @@ from runcard.views.screen_parts import (
     one_line,
     section,
 )
-from runcard.views.witness_line import witness_line
 
 _CACHE = {"cache_read_tokens": "read from the cache", "cache_write_tokens": "written to the cache"}
 _PROBLEMS = {"errors": "error", "warnings": "warning"}

@@ -50,7 +50,7 @@ class OtlpWitness:
         """Bind the socket; raises OSError."""
         self.calls: list[ReportedCall] = []
         self._secret = os.urandom(16).hex()
-        self._server = _Server(self)
+        self._server = _OtlpServer(self)
         self._thread: threading.Thread | None = None
 
     @property
@@ -94,13 +94,13 @@ class OtlpWitness:
                 self.calls.append(call)
 
 
-class _Server(http.server.ThreadingHTTPServer):
+class _OtlpServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
     def __init__(self, witness: OtlpWitness) -> None:
         self.witness = witness
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _OtlpHandler)
 
     def server_bind(self) -> None:
         """Without looking up the name of the host, which the base class does."""
@@ -112,10 +112,10 @@ class _Server(http.server.ThreadingHTTPServer):
         """Nothing is printed into the output of the command."""
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _OtlpHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _IDLE
-    server: _Server
+    server: _OtlpServer
 
     def do_POST(self) -> None:
         witness = self.server.witness

@@ -119,17 +119,22 @@ class CommandMeter:
                 self._witness = None
 
     def start(self) -> None:
-        """The first connection is there: start the relay."""
-        if self.listener is not None and self._adaptation is not None:
-            adaptation = self._adaptation
-            self.listener.start(adaptation.routes, self._observe_request, adaptation.upstream_environment)
-
-    def _observe_request(self, route: "Route", head: "RequestHead") -> "ExchangeObserver | None":
-        """In the thread of the relay: what reads calls is loaded with the first request."""
-        if self._calls is None:
-            from runcard.recording.metered_calls import make_observer  # noqa: PLC0415
+        """The first connection is there: start the relay. What reads calls is loaded first: it takes the time."""
+        if self.listener is None or self._adaptation is None:
+            return
+        try:
+            from runcard.recording.metered_calls import make_observer  # noqa: PLC0415 - many commands make no calls
 
             self._calls = make_observer(self._events, keep_content=self._options.keep_content)
+        except Exception as error:  # noqa: BLE001 - a part of runcard is gone; the command gets its replies
+            self._add_incomplete(f"model calls are not metered: {_reason(error)}", None)
+        adaptation = self._adaptation
+        self.listener.start(adaptation.routes, self._observe_request, adaptation.upstream_environment)
+
+    def _observe_request(self, route: "Route", head: "RequestHead") -> "ExchangeObserver | None":
+        """In the thread of the relay."""
+        if self._calls is None:
+            return None
         if len(self._sessions) < _MOST_SESSIONS:
             self._sessions.update(value for name, value in head.headers if name == _SESSION)
         return self._calls.observe(route, head)

@@ -50,7 +50,7 @@ VARIABLES = (
 )
 
 
-class Gap(NamedTuple):
+class MeterGap(NamedTuple):
     """Calls that do not pass the relay."""
 
     reason: str
@@ -78,14 +78,14 @@ class Adaptation:
         self.upstream_environment = given  # proxies and certificates of the program, for the relay
         self.client: str | None = None  # the known program that is run: `Claude Code`
         self.expects_calls = False  # whether this program calls models when it is run like this
-        self.gaps: list[Gap] = []
+        self.gaps: list[MeterGap] = []
 
     def url(self, name: str, upstream: str, where: str) -> str | None:
         """The URL of the relay for a base URL; None, and a gap, for one that cannot be used. `where` it comes from."""
         try:
             return self.routes.url(name, upstream)
         except UnusableUrlError as error:
-            self.gaps.append(Gap(f"{where} is left as it is: {error}", f"correct {where}"))
+            self.gaps.append(MeterGap(f"{where} is left as it is: {error}", f"correct {where}"))
             return None
 
     def set_variables(self) -> None:
@@ -116,7 +116,9 @@ class Adaptation:
             names.append("OPENAI_API_TYPE")
         if names:
             reason = f"{names[0]} is set, so OPENAI_BASE_URL is not: calls of OpenAI and Azure do not pass the meter"
-            self.gaps.append(Gap(reason, "record them with runcard.watch, or set OPENAI_BASE_URL yourself"))
+            self.gaps.append(
+                MeterGap(reason, "record them with runcard.watch, or set OPENAI_BASE_URL yourself")
+            )
         return bool(names)
 
     def exempt_from_proxies(self, environment: dict[str, str]) -> None:
