@@ -22,7 +22,7 @@ from runcard.observe.meter.exchange import ExchangeObserver, Failure, Observe, R
 from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.http_message import (
     BodyReader,
-    Head,
+    MessageHead,
     HeadBuffer,
     UnclearMessage,
     parse_head,
@@ -136,13 +136,13 @@ class LoopbackRelay:
             self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
 
 
-class _Request(NamedTuple):
+class _RoutedRequest(NamedTuple):
     """A request that is to be passed on."""
 
     route: Route
     path: bytes  # at the upstream, with its query
     raw: bytes
-    head: Head
+    head: MessageHead
     method: bytes
     body: BodyReader | None
     unclear: str  # why there is no body to read
@@ -230,7 +230,7 @@ class ProgramConnection(asyncio.Protocol):
             self._begin(request)
         return end
 
-    def _find_request(self, raw: bytes, unclear: str) -> _Request | None:
+    def _find_request(self, raw: bytes, unclear: str) -> _RoutedRequest | None:
         """Read a head; None when it is not to be passed on."""
         head = parse_head(raw)
         line = request_line(head)
@@ -242,9 +242,9 @@ class ProgramConnection(asyncio.Protocol):
             body = None if unclear else request_body(head, line)
         except UnclearMessage as error:
             unclear = str(error)
-        return _Request(*found, raw, head, line.method, body, unclear)
+        return _RoutedRequest(*found, raw, head, line.method, body, unclear)
 
-    def _begin(self, request: _Request) -> None:
+    def _begin(self, request: _RoutedRequest) -> None:
         """Pass on the head of a request, and report it."""
         try:
             address = self._relay.upstreams.address(request.route)
@@ -265,7 +265,7 @@ class ProgramConnection(asyncio.Protocol):
         elif request.body.complete:
             self._end_request()
 
-    def _report_of(self, request: _Request, authority: bytes) -> ExchangeReport:
+    def _report_of(self, request: _RoutedRequest, authority: bytes) -> ExchangeReport:
         host = authority.decode("ascii")
         headers = tuple((name, host if name == "host" else value) for name, value in request.head.headers)
         method, target = request.method.decode("ascii"), request.path.decode("latin-1")
