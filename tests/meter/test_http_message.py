@@ -12,9 +12,9 @@ from runcard.observe.meter import http_message
 from runcard.observe.meter.http_message import (
     BodyReader,
     ChunkedBody,
-    MessageHead,
     HeadBuffer,
     LengthBody,
+    MessageHead,
     OpenBody,
     RequestLine,
     UnclearMessage,

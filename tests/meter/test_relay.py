@@ -208,6 +208,42 @@ def test_what_follows_the_url_of_the_relay_follows_that_of_the_upstream(rest: by
     assert [request.split(b" ")[1] for request in requests] == [target, target]
 
 
+def test_a_redirection_to_a_path_is_followed_on_the_same_connection_only() -> None:
+    """The program puts the path behind the host of the relay, where it has no secret."""
+    requests: list[bytes] = []
+    reply = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/x/#a\r\nContent-Length: 0\r\n\r\n"
+    with raw_upstream(answers(reply, OK, requests=requests)) as upstream, running_relay() as relay:
+        with relay.connect() as connection:
+            connection.sendall(get(relay, relay.path(upstream.url) + b"/v1/x"))
+            assert read_exactly(connection, len(reply)) == reply
+            connection.sendall(get(relay, b"/v1/x/"))
+            assert read_exactly(connection, len(OK)) == OK
+            connection.sendall(get(relay, b"/v1/y/"))
+            assert read_head(connection).startswith(b"HTTP/1.1 404 ")
+        assert relay.ask(get(relay, b"/v1/x/")).startswith(b"HTTP/1.1 404 ")
+    assert [request.split(b" ")[1] for request in requests] == [b"/v1/x", b"/v1/x/"]
+
+
+def test_large_replies_of_two_upstreams_on_one_connection() -> None:
+    """Reading from an upstream goes on, though the program was slow when its reply ended."""
+    size = 8 << 20
+
+    def script(connection: socket.socket) -> None:
+        for _ in range(3):
+            read_head(connection)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+        read_all(connection)
+
+    with raw_upstream(script) as first, raw_upstream(script) as second, running_relay() as relay:
+        paths = [relay.path(first.url, "one"), relay.path(second.url, "two")] * 3
+        with relay.connect() as connection:
+            connection.sendall(b"".join(get(relay, path) for path in paths))
+            for _ in paths:
+                time.sleep(0.05)
+                read_head(connection)
+                assert len(read_exactly(connection, size)) == size
+
+
 def test_connections_are_kept_and_requests_are_sent_before_replies_are_complete() -> None:
     requests: list[bytes] = []
     replies = [b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % number for number in range(5)]

@@ -22,8 +22,8 @@ from runcard.observe.meter.exchange import ExchangeObserver, Failure, Observe, R
 from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.http_message import (
     BodyReader,
-    MessageHead,
     HeadBuffer,
+    MessageHead,
     UnclearMessage,
     parse_head,
     proposes_upgrade,
@@ -94,10 +94,12 @@ class LoopbackRelay:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def find(self, target: bytes, hosts: list[bytes]) -> tuple[Route, bytes] | None:
+    def is_host(self, hosts: list[bytes]) -> bool:
+        """Whether these are the values of the Host header in a request to the relay."""
+        return len(hosts) == 1 and hosts[0].lower() in self._hosts
+
+    def find(self, target: bytes) -> tuple[Route, bytes] | None:
         """The route of a request, and its path at the upstream; None for a request that is not the program's."""
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return None
         found = _TARGET.fullmatch(target)
         if found is None or not compare_digest(found[1], self._secret):
             return None
@@ -166,6 +168,8 @@ class ProgramConnection(asyncio.Protocol):
         self._closes_after_reply = False
         self._replies_unclear = ""  # why replies are not read any more
         self._is_refused = False
+        self._route: Route | None = None  # of the last request
+        self._redirection: tuple[Route, bytes] | None = None  # where the last reply sent the program to
         self._has_ended = False  # the program sends no more
         self._upstream_has_ended = False
 
@@ -234,9 +238,14 @@ class ProgramConnection(asyncio.Protocol):
         """Read a head; None when it is not to be passed on."""
         head = parse_head(raw)
         line = request_line(head)
-        found = None if line is None else self._relay.find(line.target, head.values(b"host"))
-        if line is None or found is None:
+        if line is None or not self._relay.is_host(head.values(b"host")):
             return None
+        found = self._relay.find(line.target)
+        if found is None and self._redirection is not None and line.target == self._redirection[1]:
+            found = self._redirection
+        if found is None:
+            return None
+        self._route = found[0]
         body = None
         try:
             body = None if unclear else request_body(head, line)
@@ -346,8 +355,8 @@ class ProgramConnection(asyncio.Protocol):
             self._link.set_reading(wanted=False)
 
     def resume_writing(self) -> None:
-        if self._link is not None:
-            self._link.set_reading(wanted=True)
+        for link in self._links.values():  # the last request may have gone to another one meanwhile
+            link.set_reading(wanted=True)
 
     # From the upstream.
 
@@ -357,9 +366,14 @@ class ProgramConnection(asyncio.Protocol):
             link.close()
             link.is_lost = True
             return False
-        if not self._transport.is_closing():
+        if not self._transport.is_closing() and not self._is_refused:
             self._transport.write(data)
         return True
+
+    def redirect(self, location: bytes) -> None:
+        """A reply names a path at the upstream: the program asks for it here, without the path of the relay."""
+        if self._route is not None:
+            self._redirection = (self._route, location.partition(b"#")[0])
 
     def reply_ended(self) -> None:
         """A reply is complete: what waited for it goes on."""
