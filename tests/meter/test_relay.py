@@ -545,6 +545,34 @@ def test_100_connections_at_once() -> None:
         assert sorted(int(exchange.received[1:]) for exchange in relay.exchanges) == list(range(100))
 
 
+_MANY_CONNECTIONS = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+from meter.raw_peers import raw_upstream, running_relay, read_head
+from meter.test_relay import OK, answers, get
+
+with raw_upstream(answers(OK)) as upstream, running_relay() as relay:
+    path = relay.path(upstream.url)
+    relay.connect().close()
+    connections = []
+    for _ in range(100):
+        connections.append(relay.connect())
+        connections[-1].sendall(get(relay, path))
+        assert read_head(connections[-1]).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
+"""
+
+
+def test_there_may_be_more_connections_than_open_files_are_usual() -> None:
+    tests = os.path.dirname(os.path.dirname(__file__))
+    command = [sys.executable, "-c", _MANY_CONNECTIONS, tests]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 _BIG_TRANSFER = """
 import resource, socket, sys, threading
 sys.path.insert(0, sys.argv[1])

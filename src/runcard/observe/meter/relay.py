@@ -6,6 +6,7 @@ A request is passed on as it is, but for its target and its host; a reply is pas
 import asyncio
 import contextlib
 import re
+import resource
 import socket
 import sys
 import threading
@@ -28,6 +29,7 @@ _TARGET = re.compile(rb"(?:http://[^/?#]*)?/([0-9a-f]{32})/([^/?#]+)([/?].*)?", 
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
 _PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
 _SWITCH_INTERVAL = 0.0005  # seconds
+_FILES = 1 << 16  # open at the same time
 _MOST_PROBLEMS = 20
 
 
@@ -54,6 +56,7 @@ class LoopbackRelay:
         try:
             # So long a thread that records calls may keep this one waiting. The usual 5 ms are too long for a first byte.
             sys.setswitchinterval(_SWITCH_INTERVAL)
+            _allow_many_files()
             self._loop.set_exception_handler(self._handle_error)
             self._loop.run_until_complete(self._serve(listening))
         finally:
@@ -119,6 +122,15 @@ class LoopbackRelay:
         error = context.get("exception")
         if not isinstance(error, ConnectionError):
             self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
+
+
+def _allow_many_files() -> None:
+    """A connection of the program takes two here; the program has a limit of its own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Loop(asyncio.SelectorEventLoop):
