@@ -1,14 +1,18 @@
 """Every sample in the documentation is run."""
 
 import json
+import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docs.pages import PAGES, ROOT, blocks, name, prose
+from docs import pretend_claude
+from docs.pages import PAGES, ROOT, Block, blocks, name, prose
 from docs.sessions import Step, matches, matches_kind, run_console, run_python, steps
 
 EXAMPLES = sorted(
@@ -19,7 +23,10 @@ SPOKEN = [page for page in PAGES if blocks(page, "console", "python")]
 
 @pytest.mark.parametrize("page", SPOKEN, ids=name)
 def test_a_page_can_be_followed_from_top_to_bottom(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Typing what a page shows, in order, beside the examples and its own files, prints what it says."""
     samples = blocks(page)
@@ -32,6 +39,27 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     for example in EXAMPLES:
         shutil.copy(example, tmp_path)
     monkeypatch.chdir(tmp_path)
+    with _claude(samples, tmp_path_factory, monkeypatch):
+        _run_samples(samples, tmp_path, name(page))
+
+
+@contextmanager
+def _claude(
+    samples: list[Block], folders: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """For a page that runs `claude`: a program of this name, and a provider, on this machine."""
+    if not any("-- claude " in sample.text for sample in samples):
+        yield
+        return
+    programs = folders.mktemp("programs") / "bin"
+    pretend_claude.install(programs)
+    with pretend_claude.provider() as url:
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        yield
+
+
+def _run_samples(samples: list[Block], tmp_path: Path, page: str) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     for sample in samples:
         if sample.language == "console":
@@ -39,7 +67,7 @@ def test_a_page_can_be_followed_from_top_to_bottom(
         elif sample.words:  # a sample with a name becomes that file
             (tmp_path / sample.words[0]).write_text(sample.text, "utf-8")
         elif sample.language == "python":
-            run_python(sample, names, name(page))
+            run_python(sample, names, page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

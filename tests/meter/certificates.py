@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-HOSTS = ("localhost", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com")
+HOSTS = (
+    "localhost",
+    "api.anthropic.com",
+    "api.openai.com",
+    "chatgpt.com",
+    "generativelanguage.googleapis.com",
+)
 
 
 class TestAuthority(NamedTuple):

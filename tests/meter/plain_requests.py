@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-BODY: dict[str, Any] = {"model": "claude-sonnet-latest", "max_tokens": 9, "messages": []}
+BODY: dict[str, Any] = {"model": "claude-sonnet-5-latest", "max_tokens": 9, "messages": []}
+
+BIG = {f"x-big-{number}": "x" * 60_000 for number in range(18)}  # 1 MB, in lines that servers accept
 
 
 def send(method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> None:
@@ -70,7 +72,7 @@ REQUESTS: dict[str, Callable[[], None]] = {
     "big-request": _big_request,
     "unknown-endpoint": lambda: send("POST", "/v1/unheard-of", json.dumps(BODY)),
     "no-calls": _no_calls,
-    "big-header": lambda: send("POST", "/v1/messages", json.dumps(BODY), {"x-big": "x" * (1 << 20)}),
+    "big-header": lambda: send("POST", "/v1/messages", json.dumps(BODY), BIG),
     "invalid-json": lambda: send("POST", "/v1/messages", b'\xff{"model": '),
 }
 

@@ -5,6 +5,7 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -190,7 +191,10 @@ class RunningRelay:
 
     @property
     def exchange(self) -> RecordedExchange:
-        """The only one, when it has ended."""
+        """The only one, when it has ended. The first one is observed only with its reply."""
+        end = time.monotonic() + TIMEOUT
+        while not self.exchanges and time.monotonic() < end:
+            time.sleep(0.001)
         (exchange,) = self.exchanges
         assert exchange.finished.wait(TIMEOUT)
         return exchange

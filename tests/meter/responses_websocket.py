@@ -77,7 +77,8 @@ def _answer(
 def _send_reply(
     step: "Step", reply: Any, call: SentCall, protocol: ServerProtocol, connection: socket.socket
 ) -> None:
-    call.streamed, call.request_id, call.status = True, None, step.status
+    call.streamed, call.request_id = True, None
+    call.status = 101 if step.status == 200 else step.status  # as HTTP has it
     if step.status >= 400:
         error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "scripted"}
         _send_event(protocol, connection, {"type": "error", "status": step.status, "error": error})

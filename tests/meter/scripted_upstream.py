@@ -232,6 +232,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = request.body
         if kind is GeminiReply:
             body = {**body, "model": match[1], "stream": match[2].startswith("stream")}
+        if "model" not in body:
+            self._send_json(400, {"type": "error", "error": {"type": _ERRORS[400], "message": "no model"}})
+            return
         step, reply, call = self.server.answer(kind, request, body)
         headers = {"request-id": call.request_id or "", "x-request-id": call.request_id or "", **step.headers}
         if kind is GeminiReply:

@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from typing import Any
 
 QUESTION = [{"role": "user", "content": "What does the fox do?"}]
-CLAUDE: dict[str, Any] = {"model": "claude-sonnet-latest", "max_tokens": 99, "messages": QUESTION}
+CLAUDE: dict[str, Any] = {"model": "claude-sonnet-5-latest", "max_tokens": 99, "messages": QUESTION}
 RESPONSE: dict[str, Any] = {"model": "gpt-5-latest", "input": "What does the fox do?"}
 CHAT: dict[str, Any] = {"model": "gpt-5-latest", "messages": QUESTION}
-GEMINI: dict[str, Any] = {"model": "gemini-pro-latest", "contents": "What does the fox do?"}
+GEMINI: dict[str, Any] = {"model": "gemini-2.5-pro-latest", "contents": "What does the fox do?"}
 CLAUDE_TOOLS = [{"name": "weather", "input_schema": {"type": "object", "properties": {}}}]
 CHAT_TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {}}}]
 
@@ -58,7 +58,7 @@ def anthropic_create(client: Client) -> Replies:
 def anthropic_three(client: Client) -> Replies:
     """One after the other, with other requests between them that are no calls."""
     for _ in range(3):
-        client.messages.count_tokens(model="claude-sonnet-latest", messages=QUESTION)
+        client.messages.count_tokens(model="claude-sonnet-5-latest", messages=QUESTION)
         yield client.messages.create(**CLAUDE)
 
 
@@ -110,8 +110,8 @@ def anthropic_async_stream(client: Client) -> Replies:
 
 @way
 def anthropic_threads(client: Client) -> Replies:
-    with ThreadPoolExecutor(8) as pool:
-        yield from pool.map(lambda _: client.messages.create(**CLAUDE), range(16))
+    with ThreadPoolExecutor(64) as pool:
+        yield from pool.map(lambda _: client.messages.create(**CLAUDE), range(64))
 
 
 @way
@@ -190,7 +190,9 @@ def openai_chat_tools(client: Client) -> Replies:
 
 @way
 def openai_embeddings(client: Client) -> Replies:
-    yield client.embeddings.create(model="text-embedding-latest", input="fox", encoding_format="float")
+    yield client.embeddings.create(
+        model="text-embedding-3-small-latest", input="fox", encoding_format="float"
+    )
 
 
 @way

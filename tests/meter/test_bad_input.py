@@ -99,8 +99,9 @@ def test_bodies_of_200_mb_take_no_memory(upstream: ScriptedUpstream, tmp_path: P
     assert [(reply[0], reply[3] > 200_000_000) for reply in replies] == [(200, False), (200, True)]
     assert upstream.requests[0].size > 200_000_000
     (path,) = (tmp_path / "records").glob("*/metadata.json")
+    upstream.calls[0].requested_model = None  # of so large a request, parameters are not read
     assert_equals(MeteredRun(0, "", "", path.parent), upstream)
-    assert usage.ru_maxrss < 100 << 10  # KiB: of runcard, and of the program
+    assert usage.ru_maxrss < 160 << 10  # KiB; 64 MiB of a request are kept, to be read at its end
 
 
 def test_a_client_that_vanishes_leaves_a_partial_call(upstream: ScriptedUpstream, tmp_path: Path) -> None:
@@ -143,9 +144,11 @@ def test_the_program_goes_on_with_a_full_disk(upstream: ScriptedUpstream, tmp_pa
         (disk / "filler").unlink()
         subprocess.run([*RUNCARD, "close"], env=env, cwd=disk, check=False, capture_output=True)
         (path,) = disk.glob("*/metadata.json")
-        costs = json.loads(path.read_text())["costs"]
-        if costs["total_cost_usd"] is not None:
-            assert costs["input_tokens"] == sum(call.tokens["input"] for call in upstream.calls)
+        document = json.loads(path.read_text())
+        assert document["costs"]["total_cost_usd"] is None
+        assert (document.get("performance") or {"calls": 0})["calls"] < 30
+        (incomplete,) = [warning for warning in document["warnings"] if warning["type"] == "usage-incomplete"]
+        assert "calls could not be recorded" in incomplete["message"]
 
 
 def test_the_program_goes_on_where_the_journal_cannot_be_written(

@@ -122,7 +122,11 @@ class H11:
 NAMES = st.sampled_from([b"X-A", b"x-b", b"Content-Type", b"Set-Cookie", b"Via"])
 VALUES = st.sampled_from([b"", b"1", b"a b", b"text/event-stream", b"caf\xe9", b"a:b", b'"q,r"'])
 FIELDS = st.lists(st.tuples(NAMES, st.sampled_from([b": ", b":", b":\t "]), VALUES), max_size=3)
-CONTENT = st.binary(max_size=40) | st.sampled_from([b"\r\n\r\n", b"0\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+CONTENT = (
+    st.binary(max_size=40)
+    | st.sampled_from([b"y" * 300, b"\r\n" * 2000])
+    | st.sampled_from([b"\r\n\r\n", b"0\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+)
 EXTENSIONS = st.sampled_from([b"", b";a", b";a=b", b';a="b c"', b"; a ; b"])
 
 

@@ -523,7 +523,10 @@ class Counter:
     sent = received = 0
     def request_body(self, piece): self.sent += len(piece)
     def reply_body(self, piece): self.received += len(piece)
+    def end(self): ended.set()
     def __getattr__(self, name): return lambda *_: None
+
+ended = threading.Event()
 
 def receive(connection):
     left, buffer = SIZE, bytearray(1 << 16)
@@ -547,6 +550,7 @@ with raw_upstream(script) as upstream, running_relay({}, lambda *_: counter) as 
         connection.sendall(PIECE)
     read_head(connection)
     receive(connection)
+    assert ended.wait(30)
     print(counter.sent, counter.received, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

@@ -1,7 +1,6 @@
 """Where a program runs: several processes, runs inside runs, HTTP proxies, certificates of one's own."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from meter.certificates import make_authority
 from meter.forward_proxy import forward_proxy
 from meter.records import RUNCARD, MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
-from meter.test_sdk_calls import PROGRAM, run_program, sdk_environment
+from meter.test_sdk_calls import run_program, sdk_command, sdk_environment
 
 _PROXIES = {"NO_PROXY": "", "no_proxy": ""}
 
@@ -27,13 +26,13 @@ def test_several_processes_share_one_meter(upstream: ScriptedUpstream, tmp_path:
 
 def test_one_model_fills_the_configuration(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     run = run_program(tmp_path, upstream.url, "anthropic_three")
-    assert run.document["configuration"]["model"] == "claude-sonnet-20260101"
-    assert "claude-sonnet-20260101" in (run.path / "README.md").read_text()
+    assert run.document["configuration"]["model"] == "claude-sonnet-5"
+    assert "claude-sonnet-5" in (run.path / "README.md").read_text()
 
 
 def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """By the inner one: each call is in one record."""
-    command = [*RUNCARD, "run", "--outputs", "inner", "--", sys.executable, str(PROGRAM), "anthropic_three"]
+    command = [*RUNCARD, "run", "--outputs", "inner", "--", *sdk_command("anthropic_three")]
     outer = run_metered(command, sdk_environment(tmp_path, upstream.url), tmp_path / "work")
     assert outer.code == 0, outer.err
     assert len(upstream.calls) == 3
@@ -119,7 +118,7 @@ def test_a_provider_is_reached_by_https_through_a_proxy(tmp_path: Path, way: str
         }
         for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
             del env[name]
-        run = run_metered([sys.executable, str(PROGRAM), way], env, tmp_path / "work")
+        run = run_metered(sdk_command(way), env, tmp_path / "work")
         assert run.code == 0, run.err
         assert (proxy.targets, proxy.refused) == ([host], [])
         assert len(upstream.calls) == 1

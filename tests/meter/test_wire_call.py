@@ -30,7 +30,7 @@ from runcard.observe.meter.wire_calls import WireCalls
 
 Json = dict[str, Any]
 REQUEST: Json = {
-    "model": "claude-sonnet-latest",
+    "model": "claude-sonnet-5-latest",
     "max_tokens": 9,
     "messages": [{"role": "user", "content": "Hi"}],
 }
@@ -46,7 +46,7 @@ def test_a_message_is_read_in_every_content_coding(coding: str) -> None:
     head = answer(content_encoding=coding, request_id="req_1")
     facts = call_of(ANTHROPIC, post("/v1/messages"), REQUEST, head, body[:20], body[20:])
     assert facts.reply == replies.message()
-    assert facts.requested_model == "claude-sonnet-latest"
+    assert facts.requested_model == "claude-sonnet-5-latest"
     assert facts.request == {"max_tokens": 9}
     assert (facts.error, facts.request_id, facts.complete) == (None, "req_1", True)
     assert facts.exchange is not None

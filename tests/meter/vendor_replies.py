@@ -31,8 +31,8 @@ class SentCall:
 
 
 def returned_model(requested: str) -> str:
-    """The name in the reply: that of the request, with a date in place of `-latest`."""
-    return requested.replace("-latest", "-20260101")
+    """The name in the reply: that of the request without `-latest`."""
+    return requested.removesuffix("-latest")
 
 
 class AnthropicReply:

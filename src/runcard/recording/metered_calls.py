@@ -1,14 +1,17 @@
 """Recording the calls that pass the meter's relay.
 
 The relay reports in its own thread, and must not wait: masking a long prompt takes a tenth of a second. So finished calls are
-recorded by a further thread. If it falls far behind, calls are counted as lost, and the totals say so.
+recorded by a further thread. If it falls far behind, or the journal cannot be written, calls are counted as lost, and the
+totals say so.
 """
 
+import contextlib
 import hashlib
 import queue
 import threading
 from typing import TYPE_CHECKING
 
+from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clients.call import CallFacts
 from runcard.observe.meter.wire_calls import WireCalls
@@ -24,6 +27,7 @@ _PATIENCE = 10.0  # seconds that the relay waits for a place in the queue, befor
 _MOST_IDS = 200_000  # that are remembered
 _MOST_KINDS = 100  # of requests that are not understood
 _LONGEST_KIND = 200
+_ADD_USAGE = "record what you know of it with run.add_usage"
 
 
 class MeteredCalls:
@@ -37,7 +41,8 @@ class MeteredCalls:
         self._report = CallReport(observer="meter", keep_content=keep_content)
         self._queue: queue.Queue[FinishedCall | None] = queue.Queue(_QUEUE)
         self._thread: threading.Thread | None = None
-        self._lost = 0
+        self._lost = 0  # calls that are not in the journal
+        self._problem = "the recorder is behind"  # why
         self._not_understood: dict[str, int] = {}  # those that are not recorded yet, by kind
         self._ids: set[bytes] = set()
 
@@ -62,13 +67,14 @@ class MeteredCalls:
                 kind = "other requests"
             if kind not in self._not_understood:
                 self._not_understood[kind] = 0
-                self._add_not_understood(kind, 1)
-                return
+                if self._add_incomplete(_not_understood(kind), 1, _ADD_USAGE):
+                    return
         self._not_understood[kind] += 1
 
     def unreadable(self, problem: str) -> None:
         """A part of a call could not be read."""
-        warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
+        with contextlib.suppress(RuncardError, OSError):  # the event of the call says it, too
+            warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
 
     def has_seen(self, some_id: str) -> bool | None:
         """Whether a call had this response id or request id; None when there were too many to remember."""
@@ -84,23 +90,29 @@ class MeteredCalls:
                 pass
             self._lost += self._queue.qsize() if self._thread.is_alive() else 0
         if self._lost:
-            self._events.add_incomplete_usage("calls could not be recorded in time", None, self._lost)
+            what = "a call" if self._lost == 1 else f"{self._lost:,} calls"
+            self._add_incomplete(f"{what} could not be recorded: {self._problem}", self._lost)
         for kind, count in self._not_understood.items():
             if count:
-                self._add_not_understood(kind, count)
+                self._add_incomplete(_not_understood(kind), count, _ADD_USAGE)
         self._not_understood.clear()
 
-    def _add_not_understood(self, kind: str, calls: int) -> None:
-        hint = "record what you know of it with run.add_usage"
-        self._events.add_incomplete_usage(f"{kind} is not understood", hint, calls)
+    def _add_incomplete(self, reason: str, calls: int, hint: str | None = None) -> bool:
+        """Record that calls are missing; False if that cannot be written. If it stays so, the record cannot be closed."""
+        try:
+            self._events.add_incomplete_usage(reason, hint, calls)
+        except (RuncardError, OSError):
+            return False
+        return True
 
     def _record_calls(self) -> None:
         while (call := self._queue.get()) is not None:
             try:
                 self._record(call.facts())
             except Exception as error:  # noqa: BLE001 - the next calls are recorded in any case
-                reason = f"a call could not be recorded: {type(error).__name__}: {error}"
-                self._events.add_incomplete_usage(reason, None, 1)
+                self._lost += 1
+                is_known = isinstance(error, RuncardError)
+                self._problem = str(error) if is_known else f"{type(error).__name__}: {error}"
 
     def _record(self, facts: CallFacts) -> None:
         usage = read_call_usage(self._events, facts)
@@ -108,6 +120,10 @@ class MeteredCalls:
             if some_id is not None and len(self._ids) < _MOST_IDS:
                 self._ids.add(_short(some_id))
         record_call(self._events, facts, usage, self._report)
+
+
+def _not_understood(kind: str) -> str:
+    return f"{kind} is not understood"
 
 
 def _short(some_id: str) -> bytes:

@@ -1,9 +1,15 @@
-"""The model calls of a run in words: how many, how long they took. Unknown times are left out."""
+"""The model calls of a run in words: how many, how long they took, whether a witness agrees. Unknown times are left out."""
 
 from runcard.encoding import JsonObject
 from runcard.views.formats import counted, duration
 
 _TIMES = {"p50": "median", "p95": "p95", "max": "longest"}
+_SHOWN = 3  # request ids
+_WITNESS_LISTS = {
+    "only_reported": "only in its telemetry",
+    "only_metered": "only metered",
+    "differing": "with other token counts",
+}
 
 
 def call_times(document: JsonObject) -> str | None:
@@ -29,3 +35,21 @@ def call_count(part: JsonObject) -> str | None:
     """`3 calls`, of a part of a breakdown; None if it does not say."""
     calls = part.get("calls")
     return counted(calls, "call") if type(calls) is int and calls > 0 else None
+
+
+def witness_line(document: JsonObject) -> str | None:
+    """`3 calls agree with the telemetry of Claude Code; 1 only metered: req_1`; None if there was no comparison."""
+    section = document.get("witness") or {}
+    if not section:
+        return None
+    agreeing = section.get("agreeing") or 0
+    verb = "agrees" if agreeing == 1 else "agree"
+    parts = [f"{counted(agreeing, 'call')} {verb} with the telemetry of Claude Code"]
+    for name, words in _WITNESS_LISTS.items():
+        ids = [str(some_id) for some_id in section.get(name) or ()]
+        if ids:
+            shown = ", ".join([*ids[:_SHOWN], "…"] if len(ids) > _SHOWN else ids)
+            parts.append(f"{len(ids):,} {words}: {shown}")
+    if section.get("without_id"):
+        parts.append(f"{section['without_id']:,} without a request id")
+    return "; ".join(parts)

@@ -7,7 +7,7 @@ can break a table or become markup.
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
-from runcard.views.call_times import call_count, call_times
+from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     byte_size,
@@ -32,6 +32,7 @@ _UNKNOWN_NOTEBOOK = (
     "This needs the file of the notebook that recorded the run, which is not known. Run its cells again, or use "
     "`runcard run -- jupyter execute NOTEBOOK.ipynb`."
 )
+
 _NO_PROGRAM = {
     ProgramKind.INTERACTIVE: "The run was recorded in an interactive session, or by a program from standard input, so there "
     "is no file to run. Run the same code again.",
@@ -158,6 +159,8 @@ def _cost(document: JsonObject) -> str:
         lines.append(f"* **Calls**: {times}")
     if failed:
         lines.append(f"* **Failed calls**: {escape(failed)}")
+    if witness := witness_line(document):
+        lines.append(f"* **Witness**: {escape(witness)}")
     return "## Cost\n\n" + "\n".join(lines)
 
 

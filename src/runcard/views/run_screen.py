@@ -9,7 +9,7 @@ from signal import Signals
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.call_times import call_count, call_times
+from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     command_line,
@@ -125,6 +125,7 @@ def _cost(document: JsonObject) -> list[str]:
             ("model", _only_model(document)),
             ("calls", call_times(document)),
             ("failed", failed),
+            ("witness", witness_line(document)),
         ]
     )
     for name in ("step", "model"):

@@ -7,6 +7,8 @@ from runcard.cli.runs.run_arguments import OPTIONS, Option, carry_out
 
 _ABOUT = """Run COMMAND as if runcard were not there, and record it as a run.
 
+Counts the model calls of COMMAND: models, tokens, cost.
+
 The output of COMMAND is passed on unchanged, and stored without secrets in output.log. COMMAND finds the directory of the
 run in RUNCARD_RUN_DIR: files that it writes there are its outputs. It finds its configuration as JSON in the file
 RUNCARD_CONFIG. Prints the path of the record to stderr when done.

@@ -120,7 +120,7 @@ class EventFold:
         self._has_start = False
         self._last_time: str | None = None
         self._last_moment: datetime | None = None
-        self._ended: JsonObject = {}
+        self._last: dict[str, JsonObject] = {}  # by event
         self._merged: dict[str, JsonObject] = {name: {} for name in _MERGED}  # by event
         self._inputs: dict[str, JsonObject] = {}
         self._token_counts: dict[tuple[str, str], JsonObject] = {}
@@ -177,6 +177,8 @@ class EventFold:
         document["resources"] = self._ended.get("resources")
         if calls.performance is not None:
             document["performance"] = calls.performance
+        if witness := self._last.get(events.WITNESS_COMPARED):
+            document["witness"] = dict(witness)
         document["relations"] = [*start.get("relations", []), *self._relations]
         document["trace"] = start.get("trace")
         document["errors"] = list(self._problems[events.ERROR_ADDED])
@@ -206,6 +208,10 @@ class EventFold:
         earlier = document | {"configuration": configuration, "checksums": checksums}
         return {name: value for name, value in earlier.items() if name != "performance"}
 
+    @property
+    def _ended(self) -> JsonObject:
+        return self._last.get(events.RUN_ENDED, {})
+
     def _add_time(self, time: object) -> None:
         moment = parse_time(time) if isinstance(time, str) else None
         if moment is not None and (self._last_moment is None or moment >= self._last_moment):
@@ -228,8 +234,8 @@ class EventFold:
             case events.SECRETS_MASKED:
                 key = (payload["rule"], payload["where"])
                 self._redactions[key] = self._redactions.get(key, 0) + payload["count"]
-            case events.RUN_ENDED:
-                self._ended = payload
+            case events.RUN_ENDED | events.WITNESS_COMPARED:
+                self._last[name] = payload
 
     def _add_usage(self, name: str, payload: JsonObject, line: Line) -> None:
         match name:

@@ -34,6 +34,7 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.ENVIRONMENT_OBSERVED: ("/environment",),
     events.MODEL_CALLED: ("/costs", "/token_usage", "/performance"),
     events.USAGE_INCOMPLETE: ("/costs", "/token_usage", "/warnings"),
+    events.WITNESS_COMPARED: ("/witness",),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),

@@ -5,6 +5,7 @@ cost money in ways that are not understood here (images, sound, batches): these 
 All other requests (lists of models, uploads, counting of tokens) are ignored.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from runcard.encoding import JsonObject
+from runcard.observe.meter.routes import METER, true_url, upstreams_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,13 @@ def unrecorded_kind(method: str, path: str) -> str | None:
 
 def provider_at(url: str) -> str | None:
     """The provider behind a URL; None for a proxy, a local server and any host that is not listed."""
-    host = urlsplit(url).hostname or ""
+    host = _host(url)
     return next((name for end, name in _HOSTS.items() if host == end or host.endswith(f".{end}")), None)
 
 
 def regional_host(url: str) -> str | None:
     """The host of a URL, if it is a vendor's host for one region."""
-    host = urlsplit(url).hostname or ""
+    host = _host(url)
     return host if _REGIONAL.fullmatch(host) else None
 
 
@@ -92,3 +94,8 @@ def request_id(headers: Mapping[str, str]) -> str | None:
     """The id that the vendor gave to a request, in the headers of its reply."""
     value = next((value for name in _REQUEST_ID if (value := headers.get(name))), None)
     return value if isinstance(value, str) and len(value) <= _LONGEST_ID else None
+
+
+def _host(url: str) -> str:
+    """The host of a URL; for a program under `runcard run`, the one that the meter sends its requests on to."""
+    return urlsplit(true_url(url, upstreams_in(os.environ.get(METER)))).hostname or ""

@@ -19,6 +19,7 @@ class RequestHead(NamedTuple):
     method: str
     target: str  # path and query at the upstream
     headers: Headers
+    arrived: float = 0.0  # when the relay had it, by the monotonic clock
 
 
 class ResponseHead(NamedTuple):

@@ -5,6 +5,8 @@ from typing import Any
 
 from runcard.observe.meter.exchange import ExchangeObserver, Failure, ResponseHead
 
+_LONGEST_WAITING = 1 << 20  # bytes of a request
+
 
 class ExchangeReport:
     """Calls the observer of one exchange, until it ends or raises."""
@@ -16,20 +18,48 @@ class ExchangeReport:
         add_problem: Callable[[str], None],
         *,
         proposes_upgrade: bool = False,
+        is_deferred: bool = False,
     ) -> None:
+        """A deferred observer is made with the reply: to make the first one takes long, as modules are loaded for it."""
         self.method = method
         self.proposes_upgrade = proposes_upgrade
+        self._make_observer = make_observer
         self._observer: ExchangeObserver | None = None
+        self._is_open = False
+        self._waiting: list[bytes | None] = []  # pieces of the request, and None for its end
         self._add_problem = add_problem
-        self._observer = self._guarded(make_observer)
+        if not is_deferred:
+            self.open()
+
+    def open(self) -> None:
+        """Make the observer now, and report what has waited for it."""
+        if self._is_open:
+            return
+        self._is_open = True
+        self._observer = self._guarded(self._make_observer)
+        for piece in self._waiting:
+            if piece is None:
+                self._report("request_end")
+            else:
+                self._report("request_body", piece)
+        self._waiting = []
 
     def request_body(self, pieces: list[bytes]) -> None:
-        self._report_pieces("request_body", pieces)
+        if self._is_open:
+            self._report_pieces("request_body", pieces)
+            return
+        self._waiting += pieces
+        if sum(len(piece or b"") for piece in self._waiting) > _LONGEST_WAITING:
+            self.open()
 
     def request_end(self) -> None:
-        self._report("request_end")
+        if self._is_open:
+            self._report("request_end")
+        else:
+            self._waiting.append(None)
 
     def reply(self, head: ResponseHead) -> None:
+        self.open()
         self._report("reply", head)
 
     def reply_body(self, pieces: list[bytes]) -> None:
@@ -46,6 +76,7 @@ class ExchangeReport:
         self._observer = None
 
     def fail(self, failure: Failure, message: str) -> None:
+        self.open()
         self._report("fail", failure, message)
         self._observer = None
 

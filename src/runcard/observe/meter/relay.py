@@ -10,13 +10,15 @@ import contextlib
 import re
 import socket
 import struct
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.observe.meter.exchange import Failure, Observe, RequestHead
+from runcard.observe.meter.exchange import ExchangeObserver, Failure, Observe, RequestHead
 from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.http_message import (
     BodyReader,
@@ -41,6 +43,8 @@ _TARGET = re.compile(rb"(?:http://[^/?#]*)?/([0-9a-f]{32})/([^/?#]+)([/?].*)?", 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 _LINGER = 5.0  # seconds for a client to read a 404
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
+_PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
+_SWITCH_INTERVAL = 0.0005  # seconds
 _MOST_PROBLEMS = 20
 
 
@@ -50,11 +54,12 @@ class LoopbackRelay:
     def __init__(
         self, routes: Routes, observe: Observe, environment: Mapping[str, str], secret: str, port: int
     ) -> None:
-        self.observe = observe
+        self._make_observer = observe
         self.upstreams = Upstreams(environment)
         self.connections: set[ProgramConnection] = set()
         self.links: set[UpstreamConnection] = set()
         self.problems: list[str] = []
+        self._has_observed = False
         self._routes = routes
         self._secret = secret.encode("ascii")
         self._hosts = {b"127.0.0.1:%d" % port, b"localhost:%d" % port}
@@ -64,6 +69,8 @@ class LoopbackRelay:
     def run(self, listening: socket.socket) -> None:
         """Serve until `stop`; in a thread of its own."""
         try:
+            # So long a thread that records calls may keep this one waiting. The usual 5 ms are too long for a first byte.
+            sys.setswitchinterval(_SWITCH_INTERVAL)
             self._loop.set_exception_handler(self._handle_error)
             self._loop.run_until_complete(self._serve(listening))
         finally:
@@ -99,6 +106,23 @@ class LoopbackRelay:
             return None
         path = route.with_version(found[3] or b"")
         return route, path if path.startswith(b"/") else b"/" + path
+
+    def report(self, route: Route, head: RequestHead, *, proposes_upgrade: bool) -> ExchangeReport:
+        """The report of a new exchange. That of the first one waits until its request was sent."""
+        report = ExchangeReport(
+            lambda: self._observe(route, head),
+            head.method.encode("ascii"),
+            self.add_problem,
+            proposes_upgrade=proposes_upgrade,
+            is_deferred=not self._has_observed,
+        )
+        if not self._has_observed:
+            self._loop.call_later(_PATIENCE, report.open)
+        return report
+
+    def _observe(self, route: Route, head: RequestHead) -> ExchangeObserver | None:
+        self._has_observed = True
+        return self._make_observer(route, head)
 
     def add_problem(self, message: str) -> None:
         """Keep something that went wrong in the relay itself."""
@@ -244,13 +268,9 @@ class ProgramConnection(asyncio.Protocol):
     def _report_of(self, request: _Request, authority: bytes) -> ExchangeReport:
         host = authority.decode("ascii")
         headers = tuple((name, host if name == "host" else value) for name, value in request.head.headers)
-        head = RequestHead(request.method.decode("ascii"), request.path.decode("latin-1"), headers)
-        return ExchangeReport(
-            lambda: self._relay.observe(request.route, head),
-            request.method,
-            self._relay.add_problem,
-            proposes_upgrade=proposes_upgrade(request.head),
-        )
+        method, target = request.method.decode("ascii"), request.path.decode("latin-1")
+        head = RequestHead(method, target, headers, time.monotonic())
+        return self._relay.report(request.route, head, proposes_upgrade=proposes_upgrade(request.head))
 
     def _connect(self, route: Route, address: UpstreamAddress) -> UpstreamConnection:
         link = self._links.get(route.name)

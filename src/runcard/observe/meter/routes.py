@@ -7,6 +7,8 @@ Loaded by every `runcard run`: only light modules are imported here.
 
 from typing import NamedTuple
 
+METER = "RUNCARD_METER"  # for the program: a JSON object, the upstream of each URL of the relay
+
 _HOST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 _ADDRESS = frozenset("0123456789ABCDEFabcdef:.")  # between brackets
 _LAST_PORT = 65535
@@ -105,3 +107,21 @@ def true_url(url: str, upstreams: dict[str, str]) -> str:
             true_scheme, _, host = upstream.partition("://")
             return f"{true_scheme}://{user}{at}{host}{bare[len(start) :]}"
     return url
+
+
+def upstreams_in(value: str | None) -> dict[str, str]:
+    """The upstreams of a relay, of the variable that a program under `runcard run` has; none without it."""
+    if not value:
+        return {}
+    from runcard.encoding import decode_json  # noqa: PLC0415 - few programs have it
+    from runcard.errors import EncodingError  # noqa: PLC0415
+
+    try:
+        upstreams = decode_json(value.encode("utf-8", "surrogateescape"))
+    except EncodingError:
+        return {}
+    if not isinstance(upstreams, dict):
+        return {}
+    return {
+        url: upstream for url, upstream in upstreams.items() if isinstance(upstream, str) and "://" in url
+    }

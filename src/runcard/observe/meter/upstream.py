@@ -251,13 +251,15 @@ def trust(environment: Mapping[str, str]) -> ssl.SSLContext:
 
 def _load_system_certificates(context: ssl.SSLContext) -> None:
     paths = ssl.get_default_verify_paths()
-    files = [path for path in (paths.openssl_cafile, *_SYSTEM_CERTIFICATES) if os.path.isfile(path)]
-    if files:
-        _load(context, file=files[0])
-    if os.path.isdir(paths.openssl_capath) and os.listdir(paths.openssl_capath):
+    if _has_hashed_names(paths.openssl_capath):  # read when needed: a file with all of them takes 30 ms
         _load(context, folder=paths.openssl_capath)
-    elif not files:
-        _load(context, file=_packaged_certificates())
+        return
+    files = [path for path in (paths.openssl_cafile, *_SYSTEM_CERTIFICATES) if os.path.isfile(path)]
+    _load(context, file=files[0] if files else _packaged_certificates())
+
+
+def _has_hashed_names(folder: str) -> bool:
+    return os.path.isdir(folder) and any(name.endswith(".0") for name in os.listdir(folder))
 
 
 def _packaged_certificates() -> str | None:

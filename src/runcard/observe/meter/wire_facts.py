@@ -77,7 +77,7 @@ class CallOnWire(ABC):
         self.problem: str | None = None  # why the reply could not be read
         self._may_be_billed = False
         self._latency = 0.0
-        self._started = time.monotonic()
+        self._started = head.arrived or time.monotonic()
 
     @property
     @abstractmethod

@@ -5,19 +5,23 @@ Whatever fails in here is a warning in the record. The command is started in any
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.documents.run.events import WITNESS_COMPARED
 from runcard.errors import RuncardError
-from runcard.observe.meter.adapters import CLAUDE_CODE, METER, Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.listener import Listener
-from runcard.observe.meter.routes import Routes
+from runcard.observe.meter.routes import METER, Routes
 from runcard.recording.run import JournalEvents
+from runcard.store import layout
 from runcard.store.runs import config_file
 
 if TYPE_CHECKING:
     from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
+    from runcard.observe.meter.otlp_witness import OtlpWitness
     from runcard.observe.meter.routes import Route
     from runcard.recording.metered_calls import MeteredCalls
 
@@ -56,6 +60,7 @@ class CommandMeter:
         self._calls: MeteredCalls | None = None
         self._sessions: set[str] = set()  # of Claude Code, that calls named
         self._started = time.time()
+        self._witness: OtlpWitness | None = None
         self.listener: Listener | None = None
 
     def prepare(
@@ -82,25 +87,54 @@ class CommandMeter:
         given, routes = without_outer_meter(environment), Routes(listener.base)
         adaptation = Adaptation(arguments, given, routes, self._events.directory, self._write_private)
         adapt(adaptation, program)
+        if self._options.witness is not None:
+            self._add_witness(adaptation)
         self._adaptation = adaptation
         variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
         return adaptation.arguments, given | variables
 
+    def _add_witness(self, adaptation: Adaptation) -> None:
+        """Let Claude Code report its calls, unless it reports them to the user's own collector."""
+        from runcard.observe.meter.otlp_witness import OtlpWitness, exports_already  # noqa: PLC0415
+
+        if exports_already(adaptation.upstream_environment):
+            message = (
+                "Claude Code already exports its events (OTEL_LOGS_EXPORTER): --witness otlp is not used"
+            )
+            self._warn(_WARNING, message)
+            return
+        self._witness = OtlpWitness()
+        adaptation.variables.update(self._witness.variables)
+
     def _write_private(self, data: bytes) -> str:
         return config_file.write_program_settings(self._events.run_id, data)
 
-    def start(self) -> None:
-        """The first connection is there: start the relay."""
-        if self.listener is not None and self._adaptation is not None:
-            adaptation = self._adaptation
-            self.listener.start(adaptation.routes, self._observe_request, adaptation.upstream_environment)
+    def begin(self) -> None:
+        """The command was started."""
+        if self._witness is not None:
+            try:
+                self._witness.start()
+            except RuntimeError as error:  # too many threads
+                self._warn(_WARNING, f"--witness otlp is not used: {error}")
+                self._witness = None
 
-    def _observe_request(self, route: "Route", head: "RequestHead") -> "ExchangeObserver | None":
-        """In the thread of the relay: what reads calls is loaded with the first request."""
-        if self._calls is None:
-            from runcard.recording.metered_calls import make_observer  # noqa: PLC0415
+    def start(self) -> None:
+        """The first connection is there: start the relay. What reads calls is loaded first: it takes the time."""
+        if self.listener is None or self._adaptation is None:
+            return
+        try:
+            from runcard.recording.metered_calls import make_observer  # noqa: PLC0415 - many commands make no calls
 
             self._calls = make_observer(self._events, keep_content=self._options.keep_content)
+        except Exception as error:  # noqa: BLE001 - a part of runcard is gone; the command gets its replies
+            self._add_incomplete(f"model calls are not metered: {_reason(error)}", None)
+        adaptation = self._adaptation
+        self.listener.start(adaptation.routes, self._observe_request, adaptation.upstream_environment)
+
+    def _observe_request(self, route: "Route", head: "RequestHead") -> "ExchangeObserver | None":
+        """In the thread of the relay."""
+        if self._calls is None:
+            return None
         if len(self._sessions) < _MOST_SESSIONS:
             self._sessions.update(value for name, value in head.headers if name == _SESSION)
         return self._calls.observe(route, head)
@@ -111,6 +145,8 @@ class CommandMeter:
             self.listener.stop()
         if self._calls is not None:
             self._calls.close()
+        if self._witness is not None:
+            self._witness.stop()
 
     def check(self) -> None:
         """Record what the meter did not see, as far as that can be known. After `stop`."""
@@ -124,6 +160,8 @@ class CommandMeter:
             what = "a call that" if missed == 1 else f"{missed:,} calls that"
             reason = f"the transcript of Claude Code has {what} did not pass the meter"
             self._add_incomplete(reason, _ELSEWHERE, missed)
+        if self._witness is not None:
+            self._compare(self._witness)
         client = self._adaptation.client
         for gap in self._adaptation.gaps:
             if calls or client is not None:
@@ -133,6 +171,23 @@ class CommandMeter:
                 _WARNING,
                 f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
             )
+
+    def _compare(self, witness: "OtlpWitness") -> None:
+        """Record which calls only the meter saw, or only Claude Code reported."""
+        from runcard.operations.runs.witness import compare_calls  # noqa: PLC0415
+
+        with contextlib.suppress(RuncardError, OSError):
+            comparison = compare_calls(witness.calls, os.path.join(self._events.path, layout.JOURNAL))
+            self._events.emit(WITNESS_COMPARED, comparison)
+            missing = len(comparison["only_reported"])
+            if missing:
+                what = "a call that" if missing == 1 else f"{missing:,} calls that"
+                reason = f"Claude Code reported {what} did not pass the meter"
+                self._add_incomplete(reason, _ELSEWHERE, missing)
+            if comparison["metered"] and not witness.calls:
+                self._warn(
+                    _WARNING, "Claude Code reported none of its calls: there is nothing to compare with"
+                )
 
     def _missed_in_transcripts(self) -> int:
         """How many calls are in the transcripts of the run's own sessions of Claude Code, and did not pass the relay."""

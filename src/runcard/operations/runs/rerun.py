@@ -37,6 +37,7 @@ from runcard.operations.runs.environment_differences import (
     exact_patterns,
     was_masked,
 )
+from runcard.operations.runs.metering import MeterOptions
 from runcard.operations.runs.program_runs import (
     ProgramRun,
     ProgramRuns,
@@ -179,6 +180,7 @@ class RerunPlan:
             "labels": start["generation"].get("labels") or {},
             "keep_secrets": bool(self.old.document.get("keep_secrets")),
             "output_patterns": _output_patterns(self.old.document),
+            "meter": MeterOptions(is_on=_was_metered(self.old.document)),
         }
 
 
@@ -191,6 +193,11 @@ def _given_values(configuration: JsonObject) -> JsonObject:
 def _output_patterns(document: JsonObject) -> list[str]:
     """The patterns of the files that were copied into the record from elsewhere."""
     return (document.get("reproduce") or {}).get("outputs") or []
+
+
+def _was_metered(document: JsonObject) -> bool:
+    """Whether model calls are to be counted: they are, unless the user did not want it."""
+    return (document.get("reproduce") or {}).get("meter") is not False
 
 
 def _compare_or_fail(old: Record, new: Record | str, failures: list[RuncardError]) -> RunComparison | None:

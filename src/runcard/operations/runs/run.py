@@ -101,6 +101,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     arguments = _set_command(
         settings, command, wanted, template_args=template_args, keep_secrets=keep_secrets
     )
+    if not meter.is_on:
+        settings.setdefault("reproduce", {})["meter"] = False
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []
@@ -266,6 +268,7 @@ class _CommandRun:
             relay.call_once_readable(self._meter.listener.fileno(), self._meter.start)
         # Threads only now: a process with threads must not fork.
         self._background = self._start_background()
+        self._meter.begin()
         self._events.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:

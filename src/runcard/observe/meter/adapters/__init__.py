@@ -11,9 +11,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.observe.meter.routes import Routes, UnusableUrlError, split_url, true_url
-
-METER = "RUNCARD_METER"  # for the program: a JSON object, the upstream of each URL of the relay
+from runcard.observe.meter.routes import METER, Routes, UnusableUrlError, split_url, true_url, upstreams_in
 
 CLAUDE_CODE = "Claude Code"  # the name of a known program
 
@@ -52,7 +50,7 @@ VARIABLES = (
 )
 
 
-class Gap(NamedTuple):
+class MeterGap(NamedTuple):
     """Calls that do not pass the relay."""
 
     reason: str
@@ -80,14 +78,14 @@ class Adaptation:
         self.upstream_environment = given  # proxies and certificates of the program, for the relay
         self.client: str | None = None  # the known program that is run: `Claude Code`
         self.expects_calls = False  # whether this program calls models when it is run like this
-        self.gaps: list[Gap] = []
+        self.gaps: list[MeterGap] = []
 
     def url(self, name: str, upstream: str, where: str) -> str | None:
         """The URL of the relay for a base URL; None, and a gap, for one that cannot be used. `where` it comes from."""
         try:
             return self.routes.url(name, upstream)
         except UnusableUrlError as error:
-            self.gaps.append(Gap(f"{where} is left as it is: {error}", f"correct {where}"))
+            self.gaps.append(MeterGap(f"{where} is left as it is: {error}", f"correct {where}"))
             return None
 
     def set_variables(self) -> None:
@@ -118,7 +116,9 @@ class Adaptation:
             names.append("OPENAI_API_TYPE")
         if names:
             reason = f"{names[0]} is set, so OPENAI_BASE_URL is not: calls of OpenAI and Azure do not pass the meter"
-            self.gaps.append(Gap(reason, "record them with runcard.watch, or set OPENAI_BASE_URL yourself"))
+            self.gaps.append(
+                MeterGap(reason, "record them with runcard.watch, or set OPENAI_BASE_URL yourself")
+            )
         return bool(names)
 
     def exempt_from_proxies(self, environment: dict[str, str]) -> None:
@@ -152,7 +152,7 @@ def _is_anthropic(url: str) -> bool:
 
 def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
     """The environment with the true upstreams in place of the relay of an enclosing run, which has a meter too."""
-    outer = outer_upstreams(environment)
+    outer = upstreams_in(environment.get(METER))
     if not outer:
         return environment
     return {
@@ -160,19 +160,3 @@ def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name != METER
     }
-
-
-def outer_upstreams(environment: dict[str, str]) -> dict[str, str]:
-    """The upstreams that an enclosing `runcard run` has written into the environment."""
-    if METER not in environment:
-        return {}
-    from runcard.encoding import decode_json  # noqa: PLC0415
-    from runcard.errors import EncodingError  # noqa: PLC0415
-
-    try:
-        upstreams = decode_json(environment[METER].encode("utf-8", "surrogateescape"))
-    except EncodingError:
-        return {}
-    if not isinstance(upstreams, dict):
-        return {}
-    return {url: upstream for url, upstream in upstreams.items() if isinstance(upstream, str)}

@@ -11,7 +11,7 @@ import os
 import sys
 
 from runcard.encoding import JsonObject
-from runcard.observe.meter.adapters import ANTHROPIC, BASE_URL, CLAUDE_CODE, Adaptation, Gap
+from runcard.observe.meter.adapters import ANTHROPIC, BASE_URL, CLAUDE_CODE, Adaptation, MeterGap
 from runcard.observe.meter.adapters.settings_files import (
     home_of,
     is_on,
@@ -84,21 +84,21 @@ def adapt_claude_code(adaptation: Adaptation, arguments: list[str]) -> list[str]
     return settings.with_variables(hidden, adaptation) if hidden else arguments
 
 
-def _other_way(environment: dict[str, str]) -> Gap | None:
+def _other_way(environment: dict[str, str]) -> MeterGap | None:
     """Why calls do not use a base URL, if they do not."""
     for name, place in _CLOUDS.items():
         if is_on(environment.get(name)):
-            return Gap(f"{name} sends the calls of Claude Code to {place}: they do not pass the meter")
+            return MeterGap(f"{name} sends the calls of Claude Code to {place}: they do not pass the meter")
     if is_on(environment.get(_FOUNDRY)) and not environment.get(_FOUNDRY_URL):
         reason = f"{_FOUNDRY} sends the calls of Claude Code to Microsoft Foundry: they do not pass the meter"
-        return Gap(reason, f"set {_FOUNDRY_URL} in place of ANTHROPIC_FOUNDRY_RESOURCE")
+        return MeterGap(reason, f"set {_FOUNDRY_URL} in place of ANTHROPIC_FOUNDRY_RESOURCE")
     for name, place in _CONNECTIONS.items():
         if environment.get(name):
-            return Gap(f"{name} gives Claude Code {place}: its calls do not pass the meter")
+            return MeterGap(f"{name} gives Claude Code {place}: its calls do not pass the meter")
     return None
 
 
-def _fixed_url(settings: "ClaudeSettings") -> Gap | None:
+def _fixed_url(settings: "ClaudeSettings") -> MeterGap | None:
     """Why the base URL cannot be changed, if it cannot."""
     for name in (BASE_URL, _FOUNDRY_URL):
         if name in settings.managed:
@@ -107,15 +107,17 @@ def _fixed_url(settings: "ClaudeSettings") -> Gap | None:
             reason = (
                 f"the settings of this project set {name}, and Claude Code does not trust the project yet"
             )
-            return Gap(
+            return MeterGap(
                 f"{reason}: its calls do not pass the meter",
                 "trust the project in Claude Code, then run again",
             )
     return None
 
 
-def _managed_gap(name: str) -> Gap:
-    return Gap(f"managed settings of Claude Code in {_MANAGED} set {name}: its calls do not pass the meter")
+def _managed_gap(name: str) -> MeterGap:
+    return MeterGap(
+        f"managed settings of Claude Code in {_MANAGED} set {name}: its calls do not pass the meter"
+    )
 
 
 class ClaudeSettings:
@@ -198,7 +200,7 @@ def _is_trusted(state: JsonObject, directory: str) -> bool:
 def _option(arguments: list[str], name: str) -> str | None:
     """The value of an option; the last one counts."""
     value = None
-    for word, following in zip(arguments, [*arguments[1:], None], strict=True):
+    for word, following in zip(arguments, [*arguments, None][1:], strict=True):
         if word == "--":
             break
         if word == name and following is not None:

@@ -8,7 +8,7 @@ import json
 import os
 
 from runcard.encoding import JsonObject
-from runcard.observe.meter.adapters import Adaptation, Gap
+from runcard.observe.meter.adapters import Adaptation, MeterGap
 from runcard.observe.meter.adapters.settings_files import (
     home_of,
     object_at,
@@ -64,7 +64,7 @@ def adapt_codex(adaptation: Adaptation, arguments: list[str]) -> list[str]:
         reason = (
             "Codex calls Amazon Bedrock, where a signature covers the host: its calls do not pass the meter"
         )
-        adaptation.gaps.append(Gap(reason))
+        adaptation.gaps.append(MeterGap(reason))
         return arguments
     name = _URL if provider == _OPENAI else f"model_providers.{_key(provider)}.base_url"
     upstream = text_at(config, _URL) if provider == _OPENAI else text_at(entry, "base_url")
@@ -73,7 +73,7 @@ def adapt_codex(adaptation: Adaptation, arguments: list[str]) -> list[str]:
         if upstream is None:
             reason = "Codex keeps its login outside of auth.json, so the host that it calls is not known"
             adaptation.gaps.append(
-                Gap(f"{reason}: its calls do not pass the meter", f"set {_URL} in config.toml")
+                MeterGap(f"{reason}: its calls do not pass the meter", f"set {_URL} in config.toml")
             )
             return arguments
     url = adaptation.url(_route_name(provider, upstream), upstream, name)
@@ -121,7 +121,7 @@ def _parents(directory: str) -> list[str]:
 def _options(arguments: list[str]) -> list[tuple[str, str]]:
     """The options for the configuration and the profile, in their order."""
     found = []
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in zip(arguments, [*arguments, ""][1:], strict=True):
         if word == "--":
             break
         if word in _CONFIG_OPTIONS:

@@ -9,7 +9,7 @@ import os
 import sys
 
 from runcard.encoding import JsonObject
-from runcard.observe.meter.adapters import Adaptation, Gap
+from runcard.observe.meter.adapters import Adaptation, MeterGap
 from runcard.observe.meter.adapters.settings_files import (
     home_of,
     is_on,
@@ -47,7 +47,9 @@ def adapt_gemini_cli(adaptation: Adaptation, arguments: list[str]) -> list[str]:
             reason = f"{_URL} is set in {os.path.relpath(file, adaptation.directory)}"
             _leave(
                 adaptation,
-                Gap(f"{reason}: calls of Gemini CLI do not pass the meter", f"set {_URL} in the environment"),
+                MeterGap(
+                    f"{reason}: calls of Gemini CLI do not pass the meter", f"set {_URL} in the environment"
+                ),
             )
             return arguments
         if url := adaptation.url("google", in_file[_URL], _URL):
@@ -56,7 +58,7 @@ def adapt_gemini_cli(adaptation: Adaptation, arguments: list[str]) -> list[str]:
     login = _selected_login(given, home, adaptation.directory) or _login(environment)
     if login in _PLACES:
         reason = f"Gemini CLI logs in with {_PLACES[login]}: its calls do not pass the meter"
-        _leave(adaptation, Gap(reason, "choose the login with an API key, so that they are counted"))
+        _leave(adaptation, MeterGap(reason, "choose the login with an API key, so that they are counted"))
     elif login == _KEY_LOGIN and _selected_login(given, home, adaptation.directory) is None:
         defaults = _system_defaults(given)
         auth = object_at(defaults, "security", "auth") | {"selectedType": login}
@@ -65,7 +67,7 @@ def adapt_gemini_cli(adaptation: Adaptation, arguments: list[str]) -> list[str]:
     return arguments
 
 
-def _leave(adaptation: Adaptation, gap: Gap) -> None:
+def _leave(adaptation: Adaptation, gap: MeterGap) -> None:
     adaptation.variables.pop(_URL, None)
     adaptation.gaps.append(gap)
 

@@ -86,7 +86,7 @@ class ProgramCall:
         return self._arguments[start : self.position]
 
     def _read_env(self, options: list[str]) -> None:
-        for word, following in zip(options, [*options[1:], ""], strict=True):
+        for word, following in zip(options, [*options, ""][1:], strict=True):
             if word in {"-", "-i", "--ignore-environment"}:
                 self.removes_all = True
             elif word in {"-u", "--unset"}:

@@ -27,13 +27,13 @@ def read_settings_file(path: str) -> JsonObject:
 def parse_settings(data: bytes) -> JsonObject:
     """The object in a JSON text; empty if it is none."""
     try:
-        value = decode_json(_JSONC.sub(_kept, _JSONC.sub(_kept, data)))
+        value = decode_json(_JSONC.sub(_keep_text, _JSONC.sub(_keep_text, data)))
     except EncodingError:
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def _kept(match: re.Match[bytes]) -> bytes:
+def _keep_text(match: re.Match[bytes]) -> bytes:
     """Only texts are kept: a comma may be in front of a comment, so this is done twice."""
     return match[0] if match[0].startswith(b'"') else b" "
 
