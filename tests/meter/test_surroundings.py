@@ -1,6 +1,7 @@
 """Where a program runs: several processes, runs inside runs, HTTP proxies, certificates of one's own."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from meter.records import RUNCARD, MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
 from meter.test_sdk_calls import run_program, sdk_command, sdk_environment
 
+_REQUESTS = Path(__file__).with_name("plain_requests.py")
 _PROXIES = {"NO_PROXY": "", "no_proxy": ""}
 
 
@@ -125,3 +127,30 @@ def test_a_provider_is_reached_by_https_through_a_proxy(tmp_path: Path, way: str
         assert_equals(run, upstream)
     assert run.document["configuration"]["provider"] == provider
     assert b"user:secret" not in b"".join(path.read_bytes() for path in run.path.glob("*.json*"))
+
+
+def test_prompts_and_replies_are_kept_only_on_request_and_masked(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    env, command = sdk_environment(tmp_path, upstream.url), [sys.executable, str(_REQUESTS), "secret"]
+    journals = []
+    for options in ([], ["--keep-content"]):
+        run = run_metered(command, env, tmp_path / "work", options=options)
+        assert run.code == 0, run.err
+        journals.append((run.path / "experiment.jsonl").read_text())
+    texts = ("My password is", "The quick brown fox.")
+    assert [[text in journal for text in texts] for journal in journals] == [[False, False], [True, True]]
+    assert not any("ghp_" in journal for journal in journals)
+
+
+def test_without_the_meter_command_and_environment_are_those_of_the_user(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    env = sdk_environment(tmp_path, upstream.url)
+    run = run_metered(["env", "-0"], env, tmp_path / "work", options=["--no-meter"])
+    given = dict(item.split("=", 1) for item in run.out.split("\0") if item)
+    own = {name for name in given if name == "TRACEPARENT" or name.startswith("RUNCARD_")}
+    assert {name: value for name, value in given.items() if name not in own} == {
+        name: value for name, value in env.items() if name not in own
+    }
+    assert "RUNCARD_METER" not in given
