@@ -46,7 +46,7 @@ def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path
 
 def test_a_run_of_the_program_itself_inside_a_run(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """The meter belongs to the outer run; the watched client to the run that the program opened."""
-    run = run_program(tmp_path, upstream.url, "anthropic_three", "watch", "record")
+    run = run_program(tmp_path, upstream.url, "openai_mixed", "watch", "record")
     assert run.code == 0, run.err
     assert_equals(run, upstream)
     (document,) = (tmp_path / "work" / "own-outputs").glob("*/metadata.json")
@@ -62,7 +62,7 @@ def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, crede
         user = f"{credentials}@" if credentials else ""
         url = f"http://{user}127.0.0.1:{proxy.server_address[1]}"
         variables = {**_PROXIES, "HTTP_PROXY": url, "http_proxy": url}
-        run = run_program(tmp_path, "http://models.example", "anthropic_three", **variables)
+        run = run_program(tmp_path, "http://models.example", "openai_mixed", **variables)
         assert run.code == 0, run.err
         assert set(proxy.targets) == {"models.example"}
         assert proxy.refused == []
@@ -73,7 +73,7 @@ def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, crede
 def test_no_proxy_is_respected(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     with forward_proxy(upstream, set()) as proxy:
         variables = {"HTTP_PROXY": proxy.url, "http_proxy": proxy.url, "NO_PROXY": "127.0.0.1"}
-        run = run_program(tmp_path, upstream.url, "anthropic_create", **variables)
+        run = run_program(tmp_path, upstream.url, "openai_chat", **variables)
         assert run.code == 0, run.err
         assert (proxy.targets, proxy.refused) == ([], [])
     assert_equals(run, upstream)
@@ -93,7 +93,7 @@ def test_an_upstream_that_cannot_be_trusted_gets_no_request(tmp_path: Path) -> N
     """The program sees a failed connection, as it does without the meter. The record says so."""
     authority = make_authority(tmp_path / "ca")
     with scripted_upstream(tls=authority.context) as upstream:
-        run = run_program(tmp_path, upstream.url, "anthropic_create", "expect-error")
+        run = run_program(tmp_path, upstream.url, "openai_chat", "expect-error")
         assert upstream.requests == []
     assert run.out.strip() == "APIConnectionError", (run.out, run.err)
     assert run.document["costs"]["total_cost_usd"] is None
