@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import re
 import socket
-import struct
 import sys
 import threading
 import time
@@ -33,14 +32,13 @@ from runcard.observe.meter.http_message import (
 )
 from runcard.observe.meter.routes import Route, Routes
 from runcard.observe.meter.upstream import CannotConnect, UpstreamAddress, Upstreams
-from runcard.observe.meter.upstream_connection import BUFFER, UpstreamConnection
+from runcard.observe.meter.upstream_connection import BUFFER, UpstreamConnection, close_with_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _TARGET = re.compile(rb"(?:http://[^/?#]*)?/([0-9a-f]{32})/([^/?#]+)([/?].*)?", re.DOTALL)
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 _LINGER = 5.0  # seconds for a client to read a 404
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
 _PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
@@ -339,7 +337,7 @@ class ProgramConnection(asyncio.Protocol):
         self._relay.connections.discard(self)
         self._fail_pending(Failure.CLIENT_GONE, "the program closed the connection")
         for link in self._links.values():
-            link.close(at_once=exc is not None)
+            link.close(is_reset=exc is not None)
 
     def pause_writing(self) -> None:
         if self._link is not None:
@@ -437,10 +435,7 @@ class ProgramConnection(asyncio.Protocol):
         if self._transport.get_write_buffer_size():
             asyncio.get_running_loop().call_later(0.01, self._reset)
             return
-        connection = self._transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self._transport.abort()
+        close_with_reset(self._transport)
 
     def end_run(self) -> None:
         """The run is over."""
