@@ -459,6 +459,27 @@ def test_a_program_that_vanishes_while_the_upstream_thinks() -> None:
         assert relay.exchange.failure is Failure.CLIENT_GONE
 
 
+def test_a_reset_of_the_program_is_a_reset_for_the_upstream() -> None:
+    """An end would look like a request that is complete, or like a program that still reads."""
+    ends: list[str] = []
+
+    def script(connection: socket.socket) -> None:
+        read_head(connection)
+        try:
+            ends.append(repr(read_all(connection)))
+        except ConnectionResetError:
+            ends.append("reset")
+
+    with raw_upstream(script) as upstream, running_relay() as relay:
+        connection = relay.connect()
+        connection.sendall(get(relay, relay.path(upstream.url), b"Content-Length: 99", method=b"POST"))
+        wait_until(lambda: upstream.connections)
+        reset(connection)
+        wait_until(lambda: ends)
+        assert relay.exchange.failure is Failure.CLIENT_GONE
+    assert ends == ["reset"]
+
+
 def test_a_program_that_ends_in_the_middle_of_its_request() -> None:
     received: list[bytes] = []
     with (

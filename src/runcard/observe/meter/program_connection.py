@@ -7,9 +7,6 @@ Invariant: bytes are passed on before the observer hears of them.
 """
 
 import asyncio
-import contextlib
-import socket
-import struct
 import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,13 +26,12 @@ from runcard.observe.meter.http_message import (
 )
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.upstream import CannotConnect, UpstreamAddress
-from runcard.observe.meter.upstream_connection import BUFFER, UpstreamConnection
+from runcard.observe.meter.upstream_connection import BUFFER, UpstreamConnection, close_with_reset
 
 if TYPE_CHECKING:
     from runcard.observe.meter.relay import LoopbackRelay
 
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 _LINGER = 5.0  # seconds for a client to read a 404
 
 
@@ -249,7 +245,7 @@ class ProgramConnection(asyncio.Protocol):
             self.pending.popleft().end()
         self._fail_pending(Failure.CLIENT_GONE, "the program closed the connection")
         for link in self._links.values():
-            link.close(at_once=exc is not None)
+            link.close(is_reset=exc is not None)
 
     def pause_writing(self) -> None:
         if self._link is not None:
@@ -351,10 +347,7 @@ class ProgramConnection(asyncio.Protocol):
         if self._transport.get_write_buffer_size():
             asyncio.get_running_loop().call_later(0.05, self._reset)
             return
-        connection = self._transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self._transport.abort()
+        close_with_reset(self._transport)
 
     def end_run(self) -> None:
         """The run is over."""
