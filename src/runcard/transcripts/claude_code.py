@@ -169,13 +169,15 @@ class _SessionReader:
             self._content.add_unread(number, f"usage: {error.message}"[:200])
 
     def _is_repeated(self, line: bytes) -> bool:
-        """Whether the line is of the same call as the one before, with the same usage, written in the same minute."""
+        """Whether the line says of the same call what the one before said, in the same minute."""
         call, usage = line.find(b'"id":"msg_'), line.rfind(b'"usage"')
         until, time = line.find(b',"uuid"', usage), line.find(b'"timestamp":"', usage)
-        if not 0 < call < usage < until < time:
+        stop, who = line.rfind(b'"stop_reason"', 0, usage), line.find(b'"isSidechain"')
+        if not (line.startswith(b'{"parentUuid":') and 0 < who < call < stop < usage < until < time):
             self._last = ()
             return False
-        facts = (line[call : call + _ID_LENGTH], line[usage:until], line[time : time + _MINUTE_LENGTH])
+        ids = (line[who : line.find(b'"message"', who)], line[call : call + _ID_LENGTH])
+        facts = (*ids, line[stop:until], line[time : time + _MINUTE_LENGTH])
         is_repeated = facts == self._last
         self._last = facts
         return is_repeated
@@ -198,6 +200,7 @@ class _SessionReader:
                 record["type"] == "assistant"
                 and message["content"] == []
                 and len(line) - (end - begin - 11) - length < 2
+                and type(message["id"]) is type(record["requestId"]) is str
                 and "isApiErrorMessage" not in record
             )
             if counts is None or not is_common:
@@ -261,7 +264,7 @@ class _SessionReader:
             is_final = bool(message.get("stop_reason")) or plain[1] > _PLACEHOLDER
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-            if all(isinstance(name, str | None) for name in tier):
+            if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
                 self._kinds[message.get("model"), tier, is_final] = kind
             return [(kind, (*plain, 0))]
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
@@ -291,7 +294,7 @@ def _origin_names(record: dict[str, Any], inner: dict[str, Any], agent: str | No
 def _messages(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | None]]:
     """The records of model messages in a record, each with the id of the sub-agent that it names."""
     if record.get("type") == "assistant":
-        if isinstance(record.get("message"), dict):
+        if object_of(record.get("message")):
             yield record, None
     elif record.get("type") == "progress":
         data = object_of(record.get("data"))

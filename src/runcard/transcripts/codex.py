@@ -83,6 +83,7 @@ class Thread:
 
     id: str
     parent: str | None = None
+    is_fork: bool = False
     root: str | None = None  # the session that a sub-agent belongs to
     created: int = NO_TIME
     events: list[CountedEvent] = field(default_factory=list)
@@ -192,6 +193,7 @@ class _RolloutReader:
         thread.id = text_of(meta.get("id")) or thread.id
         spawner = text_of(spawned.get("parent_thread_id")) or text_of(meta.get("parent_thread_id"))
         thread.parent = text_of(meta.get("forked_from_id")) or spawner
+        thread.is_fork = text_of(meta.get("forked_from_id")) is not None
         thread.created = time if time >= 0 else milliseconds(meta.get("timestamp"))
         session = text_of(meta.get("session_id"))
         thread.root = session if session and session != thread.id else spawner
@@ -292,33 +294,49 @@ def _is_uncovered(thread: Thread, event: CountedEvent) -> bool:
 
 
 def _inherited(thread: Thread, parent: Thread | None) -> int:
-    """How many events at the beginning of a file are the history of its parent."""
+    """How many events at the beginning of a file are the history of its parent.
+
+    A fork begins with that history. A sub-agent may begin with it, or afresh: then its events must also have been written when
+    the file was created, or have the times that they have in the file of the parent.
+    """
     if thread.parent is None or thread.parent == thread.id:
         return 0
-    created = thread.created
-    limit = created + _WRITING if parent is None else created - 1
-    by_time = 0
-    while by_time < len(thread.events) and 0 <= thread.events[by_time].call.time <= limit:
-        by_time += 1
+    at_once = _written_at_once(thread)
     if parent is None:
-        return by_time
-    own = [event.identity for event in thread.events]
+        return at_once
+    created = thread.created
     earlier = [
-        event.identity
-        for event in parent.events
-        if created < 0 or event.call.time < 0 or event.call.time <= created
+        event for event in parent.events if created < 0 or event.call.time < 0 or event.call.time <= created
     ]
-    return max(by_time, _longest_match(own, earlier))
+    start, length = _longest_match(
+        [event.identity for event in thread.events], [event.identity for event in earlier]
+    )
+    if not thread.is_fork:
+        pairs = zip(thread.events[:length], earlier[start:], strict=False)
+        same_times = [own.call.time == other.call.time for own, other in pairs]
+        length = next((n for n, is_same in enumerate(same_times) if not is_same and n >= at_once), length)
+    return max(length, sum(0 <= event.call.time < created for event in thread.events[:at_once]))
 
 
-def _longest_match(own: list[int], earlier: list[int]) -> int:
-    """How many items at the beginning of a list stand together in another one."""
-    best = 0
+def _written_at_once(thread: Thread) -> int:
+    """How many events have times before the file was created, or were written together with its beginning."""
+    last, count = thread.created, 0
+    for event in thread.events:
+        if not 0 <= event.call.time <= last + _WRITING:
+            break
+        last, count = max(last, event.call.time), count + 1
+    return count
+
+
+def _longest_match(own: list[int], earlier: list[int]) -> tuple[int, int]:
+    """Where in a list another one begins, and how many of its items are there, one after another."""
+    best = (0, 0)
     for start, identity in enumerate(earlier):
         if not own or identity != own[0]:
             continue
         length = 0
         while length < min(len(own), len(earlier) - start) and own[length] == earlier[start + length]:
             length += 1
-        best = max(best, length)
+        if length > best[1]:
+            best = (start, length)
     return best

@@ -74,7 +74,8 @@ def decode_record(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError as error:
-        is_cut = not line.rstrip().endswith(b"}")
+        stripped = line.strip()
+        is_cut = stripped.startswith(b"{") and not stripped.endswith(b"}")
         raise ValueError("the line is cut off" if is_cut else f"not JSON: {error}"[:200]) from None
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - one kind of error for all bad lines

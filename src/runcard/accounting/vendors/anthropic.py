@@ -151,10 +151,10 @@ def plain_counts(usage: Mapping[str, Any]) -> tuple[int, int, int, int, int] | N
             and short >= 0 <= long
             and short + long <= written
             and whole <= MAX_COUNT >= output
-            and not usage.get("iterations")
-            and not (tools and any(tools.values()))
+            and usage.get("iterations") in (None, [])
+            and (tools is None or all(type(count) is int and not count for count in tools.values()))
             and usage.keys() <= _PLAIN_FIELDS
-            and not (split and len(split) != 2)
+            and (split is None or (type(split) is dict and len(split) in {0, 2}))
         )
     except (KeyError, TypeError, AttributeError):
         return None

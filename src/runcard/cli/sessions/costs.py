@@ -1,6 +1,5 @@
 """runcard costs"""
 
-import os
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -218,9 +217,6 @@ def _warn(report: "CostReport", since: datetime | None) -> ExitCode:
 
 def _columns() -> int | None:
     """The width of the terminal; None where the output is not a terminal."""
-    if not sys.stdout.isatty():
-        return None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except OSError:
-        return None
+    from shutil import get_terminal_size  # noqa: PLC0415
+
+    return get_terminal_size().columns if sys.stdout.isatty() else None
