@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_a_project_is_where_the_session_started_not_where_a_command_ran(tmp_path
         ({"inference_geo": "us"}, "us"),
     ],
 )
-def test_the_service_tier_is_read(tmp_path: Path, more: dict[str, str], tier: str | None) -> None:
+def test_the_service_tier_is_read(tmp_path: Path, more: dict[str, Any], tier: str | None) -> None:
     claude(tmp_path, assistant(counts=usage(**more)))
     (call,) = calls(TOOL, tmp_path)
     assert call.kind.service_tier == tier
@@ -193,7 +194,7 @@ def test_a_bad_line_costs_no_other_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1.5, "12", True, [], {}, 2**70, None], ids=str)
 @pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cache_read_input_tokens"])
-def test_a_count_that_is_no_count_is_reported_or_unknown(tmp_path: Path, name: str, value: object) -> None:
+def test_a_count_that_is_no_count_is_reported_or_unknown(tmp_path: Path, name: str, value: Any) -> None:
     claude(tmp_path, assistant("msg_1", usage(**{name: value})), assistant("msg_2", request="req_2"))
     found = read(TOOL, tmp_path)
     if value is None:
@@ -204,7 +205,7 @@ def test_a_count_that_is_no_count_is_reported_or_unknown(tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("value", [None, 7, [], {}, "", True, "../../etc"], ids=str)
-def test_fields_of_any_type_are_no_problem(tmp_path: Path, value: object) -> None:
+def test_fields_of_any_type_are_no_problem(tmp_path: Path, value: Any) -> None:
     names = (
         "sessionId",
         "cwd",
@@ -217,7 +218,7 @@ def test_fields_of_any_type_are_no_problem(tmp_path: Path, value: object) -> Non
         "attributionAgent",
     )
     records = [assistant(f"msg_{n}", request=f"r{n}") | {name: value} for n, name in enumerate(names)]
-    models = [assistant(f"m_{n}", request="x", model=value) for n in range(1)]  # type: ignore[arg-type]
+    models = [assistant(f"m_{n}", request="x", model=value) for n in range(1)]
     claude(
         tmp_path,
         *records,

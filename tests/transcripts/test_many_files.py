@@ -64,7 +64,7 @@ def test_order_repeats_and_files_do_not_matter(found: list[dict[str, Any]], part
     assert seen[0] == seen[1]
 
 
-VALUES = st.one_of(
+VALUES: st.SearchStrategy[Any] = st.one_of(
     st.integers(-1, 2**54), st.sampled_from([None, True, 1.0, "5", [], {}, "standard", "batch", "us"])
 )
 NAMES = st.sampled_from(

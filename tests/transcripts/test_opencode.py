@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def message(**fields: Any) -> dict[str, Any]:
     }
 
 
-def database(folder: Path, rows: list[tuple[str, str, object]], table: str = "message") -> Path:
+def database(folder: Path, rows: Sequence[tuple[str, str, object]], table: str = "message") -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / "opencode.db"
     with sqlite3.connect(path) as connection:

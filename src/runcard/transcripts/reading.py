@@ -1,11 +1,9 @@
 """Reading many session files, on all cores, into one table of calls."""
 
-import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
 
 from runcard.files import NotRegularFileError, open_regular
 from runcard.parallel.forks import work_in_order
@@ -15,9 +13,9 @@ from runcard.transcripts.calls import CallTable
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
 from runcard.transcripts.lines import open_lines
 from runcard.transcripts.sources import SOURCES
+from runcard.transcripts.zstd_file import UnpackError, unpacked
 
 _ZSTD = ".zst"
-_NO_ZSTD = "compressed with zstd: install the package zstandard, or use Python 3.14 or newer"
 
 
 @dataclass
@@ -72,52 +70,13 @@ def _read(file: TranscriptFile, _: Progress) -> FileContent:
     try:
         with open_lines(open_regular(file.path, follow=True)) as raw:
             if file.path.endswith(_ZSTD):
-                return SOURCES[file.tool].read(file.path, _unpacked(raw))
+                return SOURCES[file.tool].read(file.path, unpacked(raw))
             end = os.fstat(raw.fileno()).st_size if file.end is None else file.end
             return SOURCES[file.tool].read(file.path, raw, file.start, end)
     except NotRegularFileError as error:
         content.add_unread(None, error.strerror or "not a regular file")
     except OSError as error:
         content.add_unread(None, os.strerror(error.errno) if error.errno else str(error))
-    except _ZstdError as error:
+    except UnpackError as error:
         content.add_unread(None, str(error))
     return content
-
-
-class _ZstdError(Exception):
-    """A compressed file cannot be unpacked."""
-
-
-class _ZstdReader(io.RawIOBase):
-    """Unpacks a file while it is read; all errors of the library are one."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer, as of the class above
-        try:
-            data = self._stream.read(len(buffer))
-        except Exception as error:
-            raise _ZstdError(f"not readable: {error}"[:200]) from error
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _unpacked(file: BinaryIO) -> BinaryIO:
-    """A file that was compressed with zstd, unpacked while it is read."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - of Python 3.14
-    except ImportError:
-        pass
-    else:
-        return io.BufferedReader(_ZstdReader(zstd.open(file, "rb")))
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
-    except ImportError:
-        raise _ZstdError(_NO_ZSTD) from None
-    return io.BufferedReader(
-        _ZstdReader(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
-    )
