@@ -119,8 +119,8 @@ class CallTable:
         self._calls: dict[bytes, bytes] = {}
         self._kinds: dict[UsageKind, int] = {}
         self._origins: dict[Origin, int] = {}
-        self._kind_list: list[UsageKind] = []  # the same, by number
-        self._origin_list: list[Origin] = []
+        self.kinds: list[UsageKind] = []  # the same, by number
+        self.origins: list[Origin] = []
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -131,39 +131,50 @@ class CallTable:
     def add(self, key: bytes, call: Call) -> None:
         """Add a call; if its key is there already, keep the better record."""
         time, origin, kind, counts = call
-        packed = _PACKED.pack(time, self._kind_number(kind), self._origin_number(origin), *counts)
+        self.add_counts(key, time, self.kind_number(kind), self.origin_number(origin), counts)
+
+    def add_counts(self, key: bytes, time: int, kind: int, origin: int, counts: Counts) -> None:
+        """The same with the numbers of a kind and of an origin."""
+        packed = _PACKED.pack(time, kind, origin, *counts)
+        self._add_packed(key, packed)
+
+    def _add_packed(self, key: bytes, packed: bytes) -> None:
         present = self._calls.setdefault(key, packed)
-        if present != packed and _is_better(call, self._unpacked(present)):
+        if present != packed and _is_better(self._unpacked(packed), self._unpacked(present)):
             self._calls[key] = packed
+
+    def numbered(self) -> Iterator[tuple[int, int, int, Counts]]:
+        """The time, the numbers of kind and origin, and the counts of each call."""
+        for packed in self._calls.values():
+            values = _PACKED.unpack(packed)
+            yield values[0], values[1], values[2], values[3:]
 
     def merge(self, other: "CallTable", without_sessions: frozenset[str] = frozenset()) -> None:
         """Add all calls of another table, but for those of some sessions."""
-        kinds = [self._kind_number(kind) for kind in other._kind_list]  # noqa: SLF001 - the same class
-        origins = [self._origin_number(origin) for origin in other._origin_list]  # noqa: SLF001
+        kinds = [self.kind_number(kind) for kind in other.kinds]
+        origins = [self.origin_number(origin) for origin in other.origins]
         left_out = {
             number
-            for number, origin in enumerate(other._origin_list)  # noqa: SLF001
+            for number, origin in enumerate(other.origins)
             if without_sessions and origin.session in without_sessions
         }
-        for key, packed in other._calls.items():  # noqa: SLF001
+        for key, packed in other._calls.items():  # noqa: SLF001 - the same class
             kind, origin = _NUMBERS.unpack_from(packed, _TIME_BYTES)
             if origin in left_out:
                 continue
-            own = packed[:_TIME_BYTES] + _NUMBERS.pack(kinds[kind], origins[origin]) + packed[_COUNTS_AT:]
-            present = self._calls.setdefault(key, own)
-            if present != own and _is_better(self._unpacked(own), self._unpacked(present)):
-                self._calls[key] = own
+            numbers = _NUMBERS.pack(kinds[kind], origins[origin])
+            self._add_packed(key, packed[:_TIME_BYTES] + numbers + packed[_COUNTS_AT:])
 
-    def _kind_number(self, kind: UsageKind) -> int:
+    def kind_number(self, kind: UsageKind) -> int:
         if (number := self._kinds.get(kind)) is None:
             number = self._kinds[kind] = len(self._kinds)
-            self._kind_list.append(kind)
+            self.kinds.append(kind)
         return number
 
-    def _origin_number(self, origin: Origin) -> int:
+    def origin_number(self, origin: Origin) -> int:
         if (number := self._origins.get(origin)) is None:
             number = self._origins[origin] = len(self._origins)
-            self._origin_list.append(origin)
+            self.origins.append(origin)
         return number
 
     def settle(self) -> None:
@@ -179,7 +190,7 @@ class CallTable:
 
     def _unpacked(self, packed: bytes) -> Call:
         values = _PACKED.unpack(packed)
-        return Call(values[0], self._origin_list[values[2]], self._kind_list[values[1]], values[3:])
+        return Call(values[0], self.origins[values[2]], self.kinds[values[1]], values[3:])
 
 
 def _is_better(call: Call, other: Call) -> bool:

@@ -64,6 +64,7 @@ _FIRST_TYPE = re.compile(
 _LAST_TYPE = re.compile(rb'"type"\s*:\s*"([^"\\]*)"\s*(?:,\s*"[^"\\]*"\s*:\s*' + _SCALAR + rb"\s*)*\}\s*$")
 _ID_LENGTH = 64  # bytes that hold the id of a message
 _MINUTE_LENGTH = 29  # of a time up to its minute, with its name
+_HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
 _PLACEHOLDER = 2  # output tokens of a message that has only begun
 _OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
@@ -104,7 +105,7 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
     reader = _SessionReader(path, content)
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
-        if is_complete and b'"usage"' in line:
+        if is_complete and not _is_user(line) and b'"usage"' in line:
             reader.read_record(number, line)
             continue
         record_type = _record_type(line)
@@ -120,9 +121,17 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
     return content
 
 
+def _is_user(line: bytes) -> bool:
+    """Whether the record is of a user: most bytes of a session are, and need not be searched for usage."""
+    if line.find(b'"type":"user"', 0, _HEAD) < 0:
+        return False
+    match = _FIRST_TYPE.match(line, 0, _HEAD)
+    return match is not None and match[1] == b"user"
+
+
 def _record_type(line: bytes) -> bytes | None:
     """The type of a record, where it can be read without decoding the line."""
-    match = _FIRST_TYPE.match(line, 0, 4096) or _LAST_TYPE.search(line, max(0, len(line) - _TAIL))
+    match = _FIRST_TYPE.match(line, 0, _HEAD) or _LAST_TYPE.search(line, max(0, len(line) - _TAIL))
     return match[1] if match else None
 
 
@@ -140,8 +149,8 @@ class _SessionReader:
         self._agent_type = (
             _agent_type(os.path.join(folder, f"{name}.meta.json")) if self._is_agent_file else None
         )
-        self._origins: dict[tuple[object, ...], Origin] = {}
-        self._kinds: dict[tuple[object, ...], UsageKind] = {}
+        self._origins: dict[tuple[object, ...], int] = {}  # numbers of the table, as below
+        self._kinds: dict[tuple[object, ...], int] = {}
         self._last: tuple[bytes, ...] = ()  # parts of the line before: most calls have several lines
 
     def _session_by_path(self, name: str, folder: str) -> str | None:
@@ -210,7 +219,8 @@ class _SessionReader:
             kind = self._kinds[message["model"], tier, is_final]
             origin = self._origins[_origin_names(record, record, None)]
             key = call_key(message["id"], record["requestId"])
-            self._content.calls.add(key, Call(milliseconds(record["timestamp"]), origin, kind, (*counts, 0)))
+            time = milliseconds(record["timestamp"])
+            self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
             return False
         return True
@@ -237,9 +247,9 @@ class _SessionReader:
     def _origin(self, names: tuple[object, ...]) -> Origin:
         if any(not isinstance(name, str | bool | None) for name in names):
             names = tuple(name if isinstance(name, str | bool) else None for name in names)
-        if (known := self._origins.get(names)) is None:
-            known = self._origins[names] = self._new_origin(*names)
-        return known
+        if (number := self._origins.get(names)) is None:
+            number = self._origins[names] = self._content.calls.origin_number(self._new_origin(*names))
+        return self._content.calls.origins[number]
 
     def _new_origin(
         self, agent: object, is_sidechain: object, role: object, session: object, cwd: object, branch: object
@@ -265,7 +275,7 @@ class _SessionReader:
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
-                self._kinds[message.get("model"), tier, is_final] = kind
+                self._kinds[message.get("model"), tier, is_final] = self._content.calls.kind_number(kind)
             return [(kind, (*plain, 0))]
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
         calls = []

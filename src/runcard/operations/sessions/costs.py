@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from operator import add
+from typing import NamedTuple
 
 from runcard.accounting import PriceRow, Prices, Tokens, json_number
 from runcard.accounting.price_rows import EXACT
@@ -19,13 +20,10 @@ from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import json_name
 from runcard.parallel.progress import Progress
-from runcard.transcripts.calls import Call, Counts, UsageKind, usage_of
+from runcard.transcripts.calls import Call, CallTable, Counts, UsageKind, usage_of
 from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.reading import read_files
 from runcard.transcripts.sources import ALL, SOURCES, find_files
-
-if TYPE_CHECKING:
-    from runcard.transcripts.calls import Origin
 
 TIMES = ("day", "week", "month")
 DIMENSIONS = (*TIMES, "model", "project", "agent", "branch", "session")
@@ -146,8 +144,7 @@ def costs(
     read = read_files(files, progress(total) if progress else None)
     start = None if since is None else round(since.timestamp() * 1000)
     ledger = _CallSums(by, prices or Prices.packaged(), start)
-    for call in read.table:
-        ledger.add(call)
+    ledger.add_all(read.table)
     used = tuple(tool for tool in tools if any(file.tool == tool for file in files))
     report = ledger.report(used or tools, read.files)
     report.unread = [*left_out, *read.unread]
@@ -169,35 +166,34 @@ class _CallSums:
 
     def __init__(self, by: Sequence[str], prices: Prices, start: int | None) -> None:
         self._by, self._prices, self._start = tuple(by), prices, start
-        self._keys: dict[tuple[Origin, str | None, int], Key] = {}
-        self._buckets: dict[tuple[Key, UsageKind, int, int], _Bucket] = {}
+        self._buckets: list[tuple[Key, _Bucket]] = []
         self._rows: dict[tuple[UsageKind, int], PriceRow | None] = {}
         self._intervals: dict[UsageKind, int] = {}
-        self._full: list[tuple[Key, _Bucket]] = []  # their sums are as large as numbers may be
         self._is_timed = any(name in TIMES for name in by)
         self._undated = 0
 
-    def add(self, call: Call) -> None:
-        time, origin, kind, counts = call
-        if self._start is not None and time < self._start:
-            self._undated += time < 0
-            return
-        slot = time // _SLOT if self._is_timed else 0
-        if (key := self._keys.get((origin, kind.model, slot))) is None:
-            key = self._keys[origin, kind.model, slot] = _key(self._by, call)
-        period = self._period(kind, time)
-        row = self._row(kind, period, time)
-        size = sum(counts[0] > tier.above_input_tokens for tier in row.tiers) if row and row.tiers else 0
-        place = (key, kind, period, size)
-        bucket = self._buckets.get(place)
-        if bucket is None or max(bucket.counts[0] + counts[0], bucket.counts[1] + counts[1]) > MAX_COUNT:
-            if bucket is not None:
-                self._full.append((key, bucket))
-            bucket = self._buckets[place] = _Bucket(call)
-        bucket.calls += 1
-        sums = bucket.counts
-        for position in range(6):
-            sums[position] += counts[position]
+    def add_all(self, table: CallTable) -> None:
+        """Add each call to its bucket. Kinds and origins are numbers here: this runs for every call."""
+        keys: dict[tuple[int, int, int], Key] = {}
+        buckets: dict[tuple[Key, int, int, int], _Bucket] = {}
+        kinds, origins, start = table.kinds, table.origins, self._start
+        for time, kind, origin, counts in table.numbered():
+            if start is not None and time < start:
+                self._undated += time < 0
+                continue
+            at = (kind, origin, time // _SLOT if self._is_timed else 0)
+            if (key := keys.get(at)) is None:
+                key = keys[at] = _key(self._by, Call(time, origins[origin], kinds[kind], counts))
+            period = self._period(kinds[kind], time)
+            row = self._row(kinds[kind], period, time)
+            size = sum(counts[0] > tier.above_input_tokens for tier in row.tiers) if row and row.tiers else 0
+            place = (key, kind, period, size)
+            bucket = buckets.get(place)
+            if bucket is None or max(bucket.counts[0] + counts[0], bucket.counts[1] + counts[1]) > MAX_COUNT:
+                bucket = buckets[place] = _Bucket(Call(time, origins[origin], kinds[kind], counts))
+                self._buckets.append((key, bucket))
+            bucket.calls += 1
+            bucket.counts = list(map(add, bucket.counts, counts))
 
     def _period(self, kind: UsageKind, time: int) -> int:
         if (interval := self._intervals.get(kind)) is None:
@@ -218,8 +214,7 @@ class _CallSums:
     def report(self, tools: tuple[str, ...], files: int) -> CostReport:
         groups: dict[Key, CostTotals] = {}
         totals, unpriced, rows = CostTotals(), set(), {}
-        buckets = [*self._full, *((place[0], bucket) for place, bucket in self._buckets.items())]
-        for key, bucket in buckets:
+        for key, bucket in self._buckets:
             kind = bucket.first.kind
             row = self._row(kind, self._period(kind, bucket.first.time), bucket.first.time)
             known, is_complete, has_price, used = _charge(row, bucket)
