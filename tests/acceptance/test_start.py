@@ -136,7 +136,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         (["show", "CLOSED"], 115),
         (["show", "CLOSED", "--json"], 115),
-        (["verify", "CLOSED"], 120),
+        (["verify", "CLOSED"], 108),
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),
         (["extract", "ARCHIVED", "README.md"], 115),
@@ -150,6 +150,9 @@ def test_a_command_about_one_run_imports_no_more_than_it_needs(
     modules = _modules(*(runs.get(word, word) for word in arguments), place=tmp_path)
     assert modules & {*_HEAVY, *_OTHER_DOCUMENTS, "runcard.cli.app", "runcard.operations.checks.pin"} == set()
     assert len(_of_runcard(modules)) <= most
+    assert "decimal" not in modules  # the run has no costs
+    if arguments[0] != "restore":
+        assert not modules & {"pathlib", "urllib.parse", "ipaddress"}
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)

@@ -7,8 +7,8 @@ from typing import Any
 
 import runcard
 from runcard.documents import chain
-from runcard.store.ledger import ledgers
 from sessions.collecting.teams import COORDINATOR, lay_out, team
+from whole_ledgers import ledgers
 
 CUSTOMER = "the-name-of-a-customer"
 KEY = "sk-ant-api03-" + "Zx9" * 30

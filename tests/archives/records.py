@@ -8,8 +8,8 @@ from typing import Any
 
 import runcard
 from runcard.operations.checks.verify import summary, verify
-from runcard.store.ledger import entries, ledgers
 from sessions.collecting.teams import lay_out
+from whole_ledgers import entries, ledgers
 
 Fields = dict[str, Any]
 

@@ -13,7 +13,7 @@ from attacks.victims import contents, precious, runcard
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.store.find_record import open_archive
-from runcard.store.ledger import ledgers
+from whole_ledgers import ledgers
 
 Index = dict[str, Any]
 

@@ -245,22 +245,16 @@ def test_a_record_in_its_store_is_preferred_to_copies(cli: Cli, here: Path, *, i
     with runcard.record(here / "outputs", strict=True) as older:
         pass
     with runcard.record(here / "outputs", strict=True) as made:
-        if not is_closed:
-            _check_copies(cli, here, made.id, made.path, older.id)
-    if is_closed:
-        _check_copies(cli, here, made.id, made.path, older.id)
-
-
-def _check_copies(cli: Cli, here: Path, own: str, path: Path, older: str) -> None:
-    for copy in (here / "forged", here / "outputs" / "zzz"):
-        shutil.copytree(path, copy)
-    for word in (own, own[:-1], "@latest"):
-        assert Path(open_record(word).path).resolve() == path.resolve()
-    assert open_record("forged").path == "forged"
-    assert open_record("@latest~1").id == older
-    shutil.copytree(here / "outputs", here / "artifacts")
-    for word in (own, own[:-1], "@latest"):
-        assert "2 records match" in cli("show", word).err
+        if is_closed:
+            made.finish()
+        for copy in (here / "forged", here / "outputs" / "zzz"):
+            shutil.copytree(made.path, copy)
+        words = (made.id, made.id[:-1], "@latest")
+        assert {Path(open_record(word).path).resolve() for word in words} == {made.path.resolve()}
+        assert open_record("forged").path == "forged"
+        assert open_record("@latest~1").id == older.id
+        shutil.copytree(here / "outputs", here / "artifacts")
+        assert all("2 records match" in cli("show", word).err for word in words)
 
 
 def test_sessions_that_were_collected_again_are_different_records(here: Path) -> None:

@@ -1,5 +1,6 @@
 """verify with many records and long ledgers: what is read, how often, in which process and in how much memory."""
 
+import gc
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from runcard.documents import chain
 from runcard.operations.checks.verify import verify
 from runcard.parallel import forks
 from runcard.parallel.forks import work_in_order
+from runcard.store import ledger
 
 RUNS = 24
 ID = "run-01m7hxkfvkx0a46n8sanbp"
@@ -132,22 +134,44 @@ def test_the_index_of_a_ledger_takes_little_memory(outputs: Path) -> None:
     assert peak - small < 300 * 20_000  # all of the ledger, parsed, would take more than 100 MB
 
 
+def test_a_record_that_was_checked_leaves_nothing_in_memory(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without garbage to collect, the memory does not depend on when the collector runs."""
+    damage(outputs)
+    monkeypatch.setattr(forks, "cores", lambda: 1)
+    list(verify(outputs))
+    gc.collect()
+    gc.disable()
+    try:
+        list(verify(outputs))
+        assert gc.collect() < RUNS
+    finally:
+        gc.enable()
+
+
 def test_one_record_is_found_in_a_long_ledger_without_parsing_it(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_ledger(outputs, 5_000)
-    parsed = []
+    parsed, searched, parse = [], [], chain.parse_entry
 
-    def counted(raw: bytes) -> chain.Line | None:
+    def counted(number: int, raw: bytes) -> chain.JournalEntry | None:
         parsed.append(raw)
-        return chain.parse_line(raw)
+        return parse(number, raw)
 
-    monkeypatch.setattr("runcard.store.ledger_search.parse_line", counted)
-    monkeypatch.setattr("runcard.store.ledger_index.parse_line", counted)
+    def opened(path: str) -> int:
+        searched.append(path)
+        return ledger.open_ledger(path)
+
+    for module in ("documents.chain", "store.ledger_search"):
+        monkeypatch.setattr(f"runcard.{module}.parse_entry", counted)
+    monkeypatch.setattr("runcard.store.ledger_search.open_ledger", opened)
     first, *_ = records(outputs)
     (result,) = verify(first)
     assert result.verdict.findings == ()
     assert 0 < len(parsed) < 200
+    assert len(searched) == 1  # once for the record and for the chain
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])

@@ -133,8 +133,8 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
 def test_a_killed_holder_frees_its_lock(tmp_path: Path) -> None:
     with process(HOLDER, tmp_path, "exclusive") as (child, _):
         child.send_signal(signal.SIGKILL)
-        with locked(tmp_path, timeout=10):
-            pass
+        with locked(tmp_path, timeout=10) as has_lock:
+            assert has_lock
 
 
 FORKING_HOLDER = """
@@ -185,8 +185,8 @@ def test_a_program_that_is_started_inherits_no_lock(tmp_path: Path) -> None:
     with locked(tmp_path):
         child = subprocess.Popen(["sleep", "60"], close_fds=False)
     try:
-        with locked(tmp_path, timeout=0):
-            pass
+        with locked(tmp_path, timeout=0) as has_lock:
+            assert has_lock
     finally:
         child.kill()
         child.wait()

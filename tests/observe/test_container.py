@@ -1,3 +1,6 @@
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,20 @@ def test_others_tell_their_names_by_the_convention_of_systemd(tmp_path: Path) ->
 def test_it_can_be_asked_here() -> None:
     found = container({})
     assert found is None or set(found) == {"runtime", "id", "image"}
+
+
+def test_the_files_of_this_machine_are_read_once_for_all_runs(tmp_path: Path) -> None:
+    """A process stays in its container; the variables are those of each run."""
+    script = """
+import json, sys
+from runcard.observe.container import own_container
+opened = []
+found = own_container({})
+sys.addaudithook(lambda event, arguments: opened.append(arguments[0]) if event == "open" else None)
+again, other = own_container({}), own_container({"APPTAINER_CONTAINER": "/images/py.sif"})
+print(json.dumps([found == again, found is None or found is not again, opened, other["image"]]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [True, True, [], "/images/py.sif"]

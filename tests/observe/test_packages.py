@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -110,3 +111,44 @@ def test_this_interpreter_has_pytest() -> None:
 def test_an_empty_entry_means_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder(tmp_path, "x-1.0.dist-info"))
     assert packages([""]) == {"x": "1.0"}
+
+
+def test_a_folder_is_read_again_only_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that records many runs has the same packages in most of them."""
+    monkeypatch.setattr("runcard.observe.packages._UNSETTLED", -3600.0)  # the folder is new
+    reads: list[str] = []
+    list_names = os.listdir
+
+    def counted(place: str) -> list[str]:
+        reads.append(place)
+        return list_names(place)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    place = folder(tmp_path / "site", "one-1.0.dist-info")
+    os.utime(place, (1, 1))
+    assert [packages([place]), packages([place])] == [{"one": "1.0"}] * 2
+    assert reads == [place]
+    (tmp_path / "site/one-1.0.dist-info").rename(tmp_path / "site/one-2.0.dist-info")
+    assert packages([place]) == {"one": "2.0"}
+    assert reads == [place, place]
+
+
+def test_a_folder_that_has_just_changed_is_read_each_time(tmp_path: Path) -> None:
+    """A second change can come so soon that it gets the same time."""
+    place = folder(tmp_path / "site", "one-1.0.dist-info")
+    before = os.stat(place)
+    assert packages([place]) == {"one": "1.0"}
+    (tmp_path / "site/one-1.0.dist-info").rename(tmp_path / "site/one-2.0.dist-info")
+    os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert packages([place]) == {"one": "2.0"}
+
+
+def test_a_version_in_a_file_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file can change without a change of its folder."""
+    monkeypatch.setattr("runcard.observe.packages._UNSETTLED", -3600.0)
+    place = folder(tmp_path / "site", "one.egg-info")
+    for version in ("1.0", "2.0"):
+        (tmp_path / "site/one.egg-info/PKG-INFO").write_text(f"Name: one\nVersion: {version}\n")
+        assert packages([place]) == {"one": version}

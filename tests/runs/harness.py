@@ -17,7 +17,7 @@ from runcard.operations.checks.show import status_now
 from runcard.operations.checks.verify import verify
 from runcard.operations.runs.close import close
 from runcard.recording.closing import CloseResult
-from runcard.store.ledger import entries, ledgers
+from whole_ledgers import entries, ledgers
 
 TESTS = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system that is quick to sync, whatever else the machine does

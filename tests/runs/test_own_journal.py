@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,3 +157,27 @@ def test_runs_that_follow_each_other_share_the_thread_of_the_heartbeat(
     heartbeat.HEARTBEAT.pause()
     assert len(threads) == 3
     assert len(set(threads)) == 1
+
+
+_COUNTS_OPENED_FILES = """
+import sys, threading, runcard
+usage = {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 1000, "output_tokens": 100}}
+opened, recorder = [], threading.get_ident()
+def hook(event, arguments):
+    if event == "open" and threading.get_ident() == recorder:
+        opened.append(arguments[0])
+sys.addaudithook(hook)
+for _ in range(3):  # the first ones create what is missing, and load code
+    opened.clear()
+    with runcard.record("outputs", model="claude-sonnet-4-5", provider="anthropic", strict=True) as run:
+        run.add_usage(usage)
+print(len(opened), opened)
+"""
+
+
+def test_a_small_run_opens_few_files(tmp_path: Path) -> None:
+    """Each one costs time. The threads that gather facts are not counted."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNTS_OPENED_FILES], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout.split()[0]) <= 44, done.stdout

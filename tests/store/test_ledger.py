@@ -15,8 +15,9 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.checks.ledger import history
 from runcard.operations.checks.ledger import in_order as ledger_in_order
-from runcard.store.ledger import CLOSED, Ledger, LedgerEntry, entries, host_name, in_order, ledgers
+from runcard.store.ledger import CLOSED, Ledger, LedgerEntry, host_name, in_order
 from runs.runs import copy_store, read, record_one, verdict
+from whole_ledgers import entries, ledgers
 
 
 @pytest.fixture(scope="module")

@@ -42,14 +42,14 @@ def outputs(tmp_path: Path) -> Path:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The lines that are parsed."""
     lines: list[bytes] = []
-    parse = chain.parse_line
+    parse = chain.parse_entry
 
-    def counted(raw: bytes) -> chain.Line | None:
+    def counted(number: int, raw: bytes) -> chain.JournalEntry | None:
         lines.append(raw)
-        return parse(raw)
+        return parse(number, raw)
 
-    for module in ("documents.chain", "store.ledger_search", "store.ledger_index"):
-        monkeypatch.setattr(f"runcard.{module}.parse_line", counted)
+    for module in ("documents.chain", "store.ledger_search"):
+        monkeypatch.setattr(f"runcard.{module}.parse_entry", counted)
     return lines
 
 

@@ -11,11 +11,12 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
+from itertools import chain, islice
 
 from runcard.checksums.listing import Listing
-from runcard.files import OnError, PathTable, failure
+from runcard.files import OnError, PathTable, encode_name, failure
 from runcard.parallel import cores
-from runcard.parallel.chunks import FileChunk, HelperTask, process_chunks, split_paths
+from runcard.parallel.chunks import CHUNK_FILES, FileChunk, HelperTask, process_chunks, split_paths
 from runcard.parallel.progress import ProgressCounter
 from runcard.parallel.worker import HASH_TOTALS, NOT_HASHED, DirectoryCursor, hash_small
 
@@ -60,18 +61,36 @@ def hash_in_parts(
         raise failure(error, os.fspath(root), "read the directory") from error
     counter = ProgressCounter(progress and (lambda amount: progress(amount.files, amount.bytes)))
     remaining: list[str] = []
+    source = iter(paths)
     try:
-        with closing(_hash_small_files(top, paths, counter)) as chunks:
-            for chunk in chunks:
-                yield _split_reply(chunk, remaining)
-                if len(remaining) >= _MOST_REMAINING:
-                    yield _hash_remaining(top, remaining, counter, on_error)
-                    remaining = []
+        first = list(islice(source, CHUNK_FILES))
+        if len(first) < CHUNK_FILES:
+            yield _hash_few(top, first, counter, remaining)
+        else:
+            with closing(_hash_small_files(top, chain(first, source), counter)) as chunks:
+                for chunk in chunks:
+                    yield _split_reply(chunk.paths, chunk.reply or b"", remaining)
+                    if len(remaining) >= _MOST_REMAINING:
+                        yield _hash_remaining(top, remaining, counter, on_error)
+                        remaining = []
         if remaining:
             yield _hash_remaining(top, remaining, counter, on_error)
     finally:
         os.close(top)
     counter.finish()
+
+
+def _hash_few(top: int, paths: list[str], counter: ProgressCounter, remaining: list[str]) -> dict[str, str]:
+    """The digests of files that are too few for chunks, as in most directories."""
+    if not paths:
+        return {}
+    cursor = DirectoryCursor(top)
+    try:
+        reply = hash_small(cursor, encode_name("\0".join(paths)))
+    finally:
+        cursor.close()
+    counter.add(*HASH_TOTALS.unpack_from(reply))
+    return _split_reply(paths, reply, remaining)
 
 
 def _hash_small_files(
@@ -106,11 +125,11 @@ def _hash_remaining(
     return {path: digest.hex for path, digest in hasher.digests.items()}
 
 
-def _split_reply(chunk: FileChunk, remaining: list[str]) -> dict[str, str]:
+def _split_reply(paths: list[str], reply: bytes, remaining: list[str]) -> dict[str, str]:
     """The digests by path; paths that have none yet are added to those that remain."""
-    hexes = (chunk.reply or b"")[HASH_TOTALS.size :].hex()
+    hexes = reply[HASH_TOTALS.size :].hex()
     each = [hexes[start : start + 64] for start in range(0, len(hexes), 64)]
-    digests = dict(zip(chunk.paths, each, strict=True))
+    digests = dict(zip(paths, each, strict=True))
     not_hashed = NOT_HASHED.hex()
     if not_hashed in each:
         without = [path for path, digest in digests.items() if digest == not_hashed]

@@ -119,7 +119,7 @@ class ByteProgress(_StatusLine):
                 yield record
                 self.record = (0, 0)
             self._next_pass()
-            if self._before:
+            if self._before and self.is_wanted:
                 self.print(f"{_size(self._before // self._passes)} done")
         finally:
             self.wipe()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import JsonObject, both_forms, canonical_json, decode_json
+from runcard.encoding import JsonObject, both_forms, canonical_json, decode_json, decode_json_line
 from runcard.errors import EncodingError
 
 Line = JsonObject
@@ -64,17 +64,17 @@ def make_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> 
     return line
 
 
-def payload_digest(salt: str, payload: Any) -> str:  # noqa: ANN401
-    return _salted_digest(salt, canonical_json(payload))
+def payload_digest(salt: str, payload: Any, *, is_plain: bool = False) -> str:  # noqa: ANN401
+    return _salted_digest(salt, canonical_json(payload, is_plain=is_plain))
 
 
 def _salted_digest(salt: str, canonical: bytes) -> str:
     return sha256_bytes(salt.encode() + canonical).hex
 
 
-def line_hash(line: Mapping[str, Any]) -> str:
+def line_hash(line: Mapping[str, Any], *, is_plain: bool = False) -> str:
     hashed = {key: value for key, value in line.items() if key not in _NOT_HASHED}
-    return sha256_bytes(canonical_json(hashed)).hex
+    return sha256_bytes(canonical_json(hashed, is_plain=is_plain)).hex
 
 
 class JournalEntry(NamedTuple):
@@ -83,6 +83,7 @@ class JournalEntry(NamedTuple):
     number: int  # in its file, from 1
     raw: bytes  # without the newline
     line: Line
+    is_plain: bool = False  # whether it is surely plain, and can be hashed faster; see `decode_json_line`
 
 
 class Journal(NamedTuple):
@@ -117,12 +118,12 @@ class JournalStream:
         self.torn, self.damaged, end = b"", array("Q"), 0
         for number, raw in enumerate(self._whole_lines(), 1):
             start, end = end, end + len(raw) + 1
-            line = parse_line(raw)
-            if line is None:
+            entry = parse_entry(number, raw)
+            if entry is None:
                 self.damaged.append(number)
             else:
                 self.offset = start
-                yield JournalEntry(number, raw, line)
+                yield entry
 
     def _whole_lines(self) -> Iterator[bytes]:
         begun: list[bytes] = []  # the parts of a line so far
@@ -154,16 +155,25 @@ class JournalLines:
 
 def parse_line(raw: bytes) -> Line | None:
     """A line of a journal; None if it cannot be parsed."""
+    entry = parse_entry(0, raw)
+    return None if entry is None else entry.line
+
+
+def parse_entry(number: int, raw: bytes) -> JournalEntry | None:
+    """The same with its number."""
     try:
-        line = decode_json(raw)
+        line, is_plain = decode_json_line(raw)
     except EncodingError:
         return None
     has_shape = (
         isinstance(line, dict)
         and type(line.get("seq")) is int  # not a bool
-        and all(isinstance(line.get(key), str) for key in ("writer", "prev", "payload_sha256", "hash"))
+        and isinstance(line.get("writer"), str)
+        and isinstance(line.get("prev"), str)
+        and isinstance(line.get("payload_sha256"), str)
+        and isinstance(line.get("hash"), str)
     )
-    return line if has_shape else None
+    return JournalEntry(number, raw, line, is_plain) if has_shape else None
 
 
 class ChainFault(NamedTuple):
@@ -211,7 +221,7 @@ class ChainChecker:
         writer, seq = entry.line["writer"], entry.line["seq"]
         previous = self._heads.get(writer) or self._start(entry.line)
         self._heads[writer] = Head(writer, seq, entry.line["hash"])
-        return [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
+        return [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry, previous)]
 
     def _start(self, line: Line) -> Head:
         """What the first line of a writer must follow."""
@@ -235,18 +245,19 @@ def is_withheld(line: Line) -> bool:
     return "payload" not in line and "salt" not in line
 
 
-def _reasons(line: Line, previous: Head) -> Iterable[str]:
+def _reasons(entry: JournalEntry, previous: Head) -> Iterable[str]:
+    line, is_plain = entry.line, entry.is_plain
     if line["seq"] != previous.count + 1:
         yield f"seq {line['seq']} follows {previous.count}"
     elif line["prev"] != previous.head:
         yield "prev is not the hash of the previous line"
-    if line["hash"] != line_hash(line):
+    if line["hash"] != line_hash(line, is_plain=is_plain):
         yield "the line does not match its hash"
     if "payload" in line or "salt" in line:
         salt = line.get("salt")
         if not isinstance(salt, str) or not _SALT.fullmatch(salt) or "payload" not in line:
             yield "a payload without its salt, or a salt without its payload"
-        elif line["payload_sha256"] != payload_digest(salt, line["payload"]):
+        elif line["payload_sha256"] != payload_digest(salt, line["payload"], is_plain=is_plain):
             yield "the payload does not match its digest"
 
 

@@ -11,6 +11,10 @@ from runcard.encoding import join_pointer
 
 Path = tuple[str | int, ...]
 
+_CONTAINERS = frozenset({dict, list})
+_TEXTS = frozenset({str, type(None)})
+_TEXTS_AND_OBJECTS = _TEXTS | {dict}
+
 
 class ValueDifference(NamedTuple):
     """A value that differs."""
@@ -26,36 +30,43 @@ class ValueDifference(NamedTuple):
 
 def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[ValueDifference]:  # noqa: ANN401
     """The smallest parts that differ, in the order of their pointers; those at or below `exempt` are left out."""
-    waiting: list[tuple[Path, Any, Any]] = [((), expected, found)]
+    waiting: list[tuple[Path, Any, Any]] = [] if _is_same(expected, found) else [((), expected, found)]
+    members: Iterator[tuple[str | int, Any, Any]]
     while waiting:
         path, left, right = waiting.pop()
-        if _is_same(left, right) or _is_written_alike(left, right):
-            continue
         pointer = join_pointer(path)
         if pointer in exempt:
             continue
         if isinstance(left, dict) and isinstance(right, dict):
             keys = sorted(left.keys() | right.keys(), reverse=True)
-            waiting += [((*path, key), left.get(key), right.get(key)) for key in keys]
+            members = ((key, left.get(key), right.get(key)) for key in keys)
         elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-            pairs = list(zip(left, right, strict=True))
-            waiting += [((*path, index), *pairs[index]) for index in reversed(range(len(pairs)))]
+            members = ((index, left[index], right[index]) for index in reversed(range(len(left))))
         else:
             yield ValueDifference(pointer, left, right)
-
-
-def _is_written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401
-    """Whether two containers are surely the same, by their texts: much faster than looking at every value."""
-    try:
-        return isinstance(left, dict | list) and left == right and repr(left) == repr(right)
-    except RecursionError:
-        return False
+            continue
+        waiting += [((*path, key), one, other) for key, one, other in members if not _is_same(one, other)]
 
 
 def _is_same(left: Any, right: Any) -> bool:  # noqa: ANN401
-    """Whether two scalars are the same JSON value: true is not 1, but 1 and 1.0 are equal."""
-    if isinstance(left, dict | list) or isinstance(right, dict | list):
+    """Whether two values are surely the same in JSON: true is not 1, but 1 and 1.0 are equal."""
+    try:
+        if left != right:
+            return False
+        kinds = {type(left), type(right)}
+        if kinds <= _CONTAINERS:
+            return _has_only_texts(left) or repr(left) == repr(right)
+    except RecursionError:
         return left is right
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return bool(left == right)
+    return bool not in kinds or left is right
+
+
+def _has_only_texts(container: Any) -> bool:  # noqa: ANN401
+    """Whether nothing in a list or an object equals anything of another type: neither numbers nor true and false."""
+    members = container.values() if type(container) is dict else container
+    kinds = set(map(type, members))
+    if kinds <= _TEXTS:
+        return True
+    return kinds <= _TEXTS_AND_OBJECTS and all(
+        _TEXTS.issuperset(map(type, member.values())) for member in members if type(member) is dict
+    )

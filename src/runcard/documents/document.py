@@ -4,8 +4,7 @@ A document is a value. `to_dict` parses its bytes again, so a caller cannot chan
 """
 
 from collections.abc import Iterator
-from decimal import Decimal
-from typing import Any, ClassVar, Never, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self
 
 from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, limit_findings
@@ -14,6 +13,9 @@ from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 DocumentState = tuple[bytes, str | None, tuple[Finding, ...], bool, JsonObject]
 
@@ -116,12 +118,16 @@ class Document:
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
 
     @property
-    def total_cost(self) -> Decimal | None:
+    def total_cost(self) -> "Decimal | None":
         """The total cost in dollars: 0 for free, None for unknown or for a kind of document without costs."""
         value: Any = self._data if self.cost_path else None
         for key in self.cost_path:
             value = (value or {}).get(key)
-        return None if value is None else Decimal(str(value))
+        if value is None:
+            return None
+        from decimal import Decimal  # noqa: PLC0415 - few commands need costs
+
+        return Decimal(str(value))
 
     def to_dict(self) -> JsonObject:
         """A copy of the data."""

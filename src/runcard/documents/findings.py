@@ -4,7 +4,6 @@ Every rule has its id, severity and meaning in `RULES` and nowhere else; a test 
 """
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from enum import StrEnum
 from json import dumps
 from typing import Any, NamedTuple, Self
@@ -275,6 +274,8 @@ def display_value(value: object, limit: int = 60) -> str:
 
 
 def _literal(value: object) -> str:
+    from decimal import Decimal  # noqa: PLC0415 - most documents have no findings
+
     try:
         return str(value) if isinstance(value, Decimal) else dumps(value)
     except ValueError:  # a sum can have more digits than Python writes

@@ -9,7 +9,7 @@ Editing a text in place is in `edit`, which is not imported here: few commands r
 
 from runcard.encoding.json.canonical import both_forms, canonical_json
 from runcard.encoding.json.positions import Position, join_pointer, locate
-from runcard.encoding.json.reader import BOM, as_text, decode_json
+from runcard.encoding.json.reader import BOM, as_text, decode_json, decode_json_line
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import COMPACT, encode_json
 from runcard.encoding.limits import Limits
@@ -24,6 +24,7 @@ __all__ = [
     "both_forms",
     "canonical_json",
     "decode_json",
+    "decode_json_line",
     "encode_json",
     "join_pointer",
     "locate",

@@ -63,8 +63,11 @@ def read_regular(path: str) -> bytes | None:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):
             return None
-        parts, size = [], status.st_size + 1  # one byte more: the file in one read, its end in another
+        parts: list[bytes] = []
+        size = status.st_size + 1  # one byte more, to see that it is the end
         while part := os.read(descriptor, size):
+            if len(part) == status.st_size and not parts:
+                return part
             parts.append(part)
             size = _GROWTH_BLOCK
         return b"".join(parts)

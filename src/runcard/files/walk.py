@@ -129,6 +129,8 @@ def _entries(top: int, path: str, on_error: OnError | None) -> Iterator[WalkEntr
 
 
 def _kinds(top: int, path: str) -> Iterable[tuple[str, FileKind]]:
+    if not path:
+        return read_kinds(top, twice=True)
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
     with short_path(top, path[:-1] or ".") as (directory, relative):
         descriptor = os.open(relative, _OPEN | os.O_NOFOLLOW, dir_fd=directory)

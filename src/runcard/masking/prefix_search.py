@@ -72,7 +72,40 @@ def patterns() -> list[re.Pattern[bytes]]:
 
 def may_need_masking(text: bytes) -> bool:
     """Whether `find_prefixed` might match; only the patterns that may match are compiled."""
-    return any(has_any(text, _literals(byte)) and _search(byte)[0].search(text) for byte in by_byte())
+    for byte, code, pairs, literals in _steps():
+        # From cheap to expensive: most texts stop at the first or second.
+        if (
+            code in text
+            and has_any(text, pairs)
+            and has_any(text, literals)
+            and _search(byte)[0].search(text)
+        ):
+            return True
+    return False
+
+
+class _Step(NamedTuple):
+    """What a text must have to have one of the prefixes that are found by the same byte."""
+
+    byte: str
+    code: int
+    pairs: tuple[bytes, ...]  # this byte with its neighbour, in each literal: far fewer than literals
+    literals: list[bytes]
+
+
+@cache
+def _steps() -> tuple[_Step, ...]:
+    steps = []
+    for byte in by_byte():
+        literals = _literals(byte)
+        pairs = dict.fromkeys(_pair(literal, byte.encode("ascii")) for literal in literals)
+        steps.append(_Step(byte, ord(byte), tuple(pairs), literals))
+    return tuple(steps)
+
+
+def _pair(literal: bytes, byte: bytes) -> bytes:
+    at = literal.index(byte)
+    return literal[at : at + 2] if literal[at + 1 :] else literal[max(0, at - 1) :]
 
 
 @cache

@@ -9,6 +9,7 @@ Invariant: without a trace there is no container, and an id or image without a t
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from runcard.files import json_name
 
@@ -22,7 +23,20 @@ _GROUPS = {  # a fixed part of the pattern, and the pattern
     "docker": ("docker", rf"[/:]docker[/-]{_HEX}"),  # the daemon itself is in docker.service
     "lxc": ("lxc", r"[/:]lxc(?:\.payload)?[./]"),
 }
+_VARIABLES = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "KUBERNETES_SERVICE_HOST", "container")
 _LARGEST = 1 << 20  # bytes of a file that are read
+
+
+def own_container(variables: Mapping[str, str]) -> dict[str, str | None] | None:
+    """The container of this process, with these variables. Its files are read once: a process stays in its container."""
+    used = tuple((name, variables[name]) for name in _VARIABLES if name in variables)
+    found = _container_of(os.getpid(), used)
+    return None if found is None else dict(found)
+
+
+@lru_cache(maxsize=4)
+def _container_of(_process: int, variables: tuple[tuple[str, str], ...]) -> dict[str, str | None] | None:
+    return container(dict(variables))
 
 
 def container(variables: Mapping[str, str], root: str = "/") -> dict[str, str | None] | None:

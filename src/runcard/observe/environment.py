@@ -108,9 +108,9 @@ def _timezone(gathering: _Gathering) -> Iterator[str | None]:
 
 
 def _container(gathering: _Gathering) -> Iterator[JsonObject | None]:
-    from runcard.observe.container import container  # noqa: PLC0415
+    from runcard.observe.container import own_container  # noqa: PLC0415
 
-    yield container(gathering.variables)
+    yield own_container(gathering.variables)
 
 
 def _packages(gathering: _Gathering) -> Iterator[JsonObject]:

@@ -4,12 +4,15 @@ Both are read from the names of the `*.dist-info` and `*.egg-info` entries on th
 (an old kind of editable installation), the metadata file inside is read. Packages in archives, and those that are imported
 in other ways than by the path, are not found. Nothing is imported.
 
+A folder is read again only when it has changed: a program can record many runs.
+
 Invariant: a package has its normalised name, and the first folder on the path that has it wins, as for an import. Two
 versions in one folder give None: it is unknown which one is imported.
 """
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 
 from runcard.files import open_regular
@@ -23,6 +26,11 @@ _RUNS = re.compile("[-_.]+")
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 _VERSION = "[0-9A-Za-z][0-9A-Za-z.!+_-]*"
 _HEAD = 64 * 1024  # bytes of a metadata file that are read
+_UNSETTLED = 3.0  # seconds in which a folder can change again without a new time
+_MOST_FOLDERS = 100  # that are remembered
+
+# The packages of a folder, and the state that it had then, by its path.
+_known_folders: dict[str, tuple[tuple[int, ...], dict[str, str | None]]] = {}
 
 
 def packages(path: Iterable[object]) -> dict[str, str | None]:
@@ -35,26 +43,55 @@ def packages(path: Iterable[object]) -> dict[str, str | None]:
 
 
 def _in_folder(folder: str) -> dict[str, str | None]:
+    state = _settled_state(folder)
+    known = _known_folders.get(folder)
+    if known is not None and known[0] == state:
+        return known[1]
+    entries = _entries(folder)
+    versions = _versions(folder, entries)
+    if state is not None and all(map(_NAME_AND_VERSION.fullmatch, entries)):  # no file was read
+        if len(_known_folders) >= _MOST_FOLDERS:
+            _known_folders.clear()
+        _known_folders[folder] = state, versions
+    return versions
+
+
+def _settled_state(folder: str) -> tuple[int, ...] | None:
+    """What changes whenever a name is added or removed; None if it might not."""
+    try:
+        status = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    if not status.st_ctime + _UNSETTLED < time.time():
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _entries(folder: str) -> list[str]:
+    """The names that stand for packages."""
+    try:
+        names = os.listdir(folder)
+    except (OSError, ValueError):  # missing folders, and archives
+        return []
+    return [name for name in names if name.endswith(_ENDINGS) and not name.startswith(_LEFTOVER)]
+
+
+def _versions(folder: str, entries: Iterable[str]) -> dict[str, str | None]:
     here: dict[str, str | None] = {}
-    for name, version in _names_and_versions(folder):
+    for name, version in _names_and_versions(folder, entries):
         key = _RUNS.sub("-", name).lower()
         here[key] = version if here.get(key, version) == version else None
     return here
 
 
-def _names_and_versions(folder: str) -> Iterator[tuple[str, str]]:
+def _names_and_versions(folder: str, entries: Iterable[str]) -> Iterator[tuple[str, str]]:
     if folder.endswith(".egg") and (match := _NAME_AND_VERSION.fullmatch(os.path.basename(folder))):
         yield match[1], match[2]
-    try:
-        entries = os.listdir(folder)
-    except (OSError, ValueError):  # missing folders, and archives
-        return
     for entry in entries:
-        if entry.endswith(_ENDINGS) and not entry.startswith(_LEFTOVER):
-            match = _NAME_AND_VERSION.fullmatch(entry)
-            found = (match[1], match[2]) if match else _from_metadata(os.path.join(folder, entry))
-            if found:
-                yield found
+        match = _NAME_AND_VERSION.fullmatch(entry)
+        found = (match[1], match[2]) if match else _from_metadata(os.path.join(folder, entry))
+        if found:
+            yield found
 
 
 def _from_metadata(entry: str) -> tuple[str, str] | None:

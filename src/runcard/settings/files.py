@@ -122,6 +122,8 @@ def _entries(data: bytes, display_path: str) -> dict[str, SettingEntry]:
 
 def _read(path: str, display_path: str, *, is_users: bool = False) -> bytes | None:
     """The bytes of a settings file; None where there is none, or one that is ignored."""
+    if not os.access(path, os.F_OK, effective_ids=os.access in os.supports_effective_ids):
+        return None  # mostly; an error would cost more than the rest
     try:
         descriptor = open_regular(path, follow=True)
     except PermissionError as error:

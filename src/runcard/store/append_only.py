@@ -24,25 +24,39 @@ def read_tail(path: str, limit: int) -> bytes:
         os.close(descriptor)
 
 
-def append_lines(
-    path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None, sync: bool = True
-) -> None:
+def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
     """Write whole lines after the last whole line of a file, and sync them; raises OSError.
 
     The file is created if missing; a link or a FIFO in its place is an error.
     """
+    descriptor = append_unsynced(path, data, mode, dir_fd=dir_fd, sync=True)
+    os.close(descriptor)
+
+
+def append_unsynced(
+    path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None, sync: bool = False
+) -> int:
+    """The same, but the caller syncs the lines with the descriptor that is returned, and closes it."""
+    descriptor = _open(path, mode, dir_fd)
+    try:
+        _append(descriptor, data, sync=sync)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open(path: str, mode: int, dir_fd: int | None) -> int:
     try:
         descriptor = os.open(path, _APPEND, mode, dir_fd=dir_fd)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise NotRegularFileError(path, S_IFLNK) from error
         raise
-    try:
-        if not S_ISREG(status := os.fstat(descriptor).st_mode):
-            raise NotRegularFileError(path, status)
-        _append(descriptor, data, sync=sync)
-    finally:
+    if not S_ISREG(status := os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        raise NotRegularFileError(path, status)
+    return descriptor
 
 
 def _append(descriptor: int, data: bytes, *, sync: bool) -> None:

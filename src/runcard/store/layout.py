@@ -168,8 +168,9 @@ def archive_file(name: str, moment: datetime) -> str:
 
 def is_taken(store: str, name: str, moment: datetime) -> bool:
     """Whether a record of a store has this name, or had it before it was archived."""
-    archive = os.path.join(archive_folder(store), archive_file(name, moment))
-    return os.path.lexists(os.path.join(store, name)) or os.path.lexists(archive)
+    if os.path.lexists(os.path.join(store, name)):
+        return True
+    return os.path.lexists(os.path.join(archive_folder(store), archive_file(name, moment)))
 
 
 def archives_in(folder: str) -> list[str]:

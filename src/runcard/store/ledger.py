@@ -11,9 +11,17 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
+from runcard.documents.chain import (
+    ChainChecker,
+    Head,
+    Line,
+    first_link,
+    parse_line,
+    unparsed,
+    write_line,
+)
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
@@ -23,13 +31,16 @@ from runcard.files import (
     locked,
     open_regular,
     printable,
-    read_regular,
 )
 from runcard.store import layout
-from runcard.store.append_only import append_lines, read_tail
-from runcard.store.journal import read_journal
+from runcard.store.append_only import append_lines, append_unsynced, read_tail
 from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
+
+if TYPE_CHECKING:
+    from runcard.documents.chain import (
+        ChainFault,
+    )
 
 CLOSED = "record.closed"
 ARCHIVED = "record.archived"
@@ -41,7 +52,6 @@ MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
-_SYNC = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -147,12 +157,19 @@ class Ledger:
         line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
             name = os.path.basename(self.path)
-            append_lines(name, line.raw, self._mode, dir_fd=self._own, sync=sync)
-            if not sync and self._unsynced is None:
-                self._unsynced = os.open(name, _SYNC, dir_fd=self._own)
+            if sync:
+                append_lines(name, line.raw, self._mode, dir_fd=self._own)
+            else:
+                self._sync_later(append_unsynced(name, line.raw, self._mode, dir_fd=self._own))
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
+
+    def _sync_later(self, descriptor: int) -> None:
+        if self._unsynced is None:
+            self._unsynced = descriptor
+        else:  # one sync is for all entries
+            os.close(descriptor)
 
     def _read_head(self) -> Head:
         writer = self._id
@@ -168,8 +185,8 @@ class Ledger:
                     return nothing
                 raise failure(error, self.path, "read the ledger") from error
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
-                for entry in parse(raw + b"\n").entries:
-                    return Head(writer, entry.line["seq"], entry.line["hash"])
+                if (entry := parse_line(raw)) is not None:
+                    return Head(writer, entry["seq"], entry["hash"])
                 # a damaged one is skipped; `verify` reports it
         return nothing
 
@@ -182,11 +199,24 @@ def ledger_paths(store: str) -> list[str]:
         raise failure(error, layout.own_folder(store), "look for ledgers in") from error
 
 
-def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
-    """Every host's ledger in a store: its path, its lines, and what its chain says."""
-    for path in ledger_paths(store):
-        journal = read_journal(path)
-        yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))
+class LedgerReading:
+    """One host's ledger, read line by line; when the end is reached, `faults` and `is_torn` say what is wrong with it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.faults: list[ChainFault] = []
+        self.is_torn = False
+
+    def __iter__(self) -> Iterator[Line]:
+        from runcard.store.journal import stream_journal  # noqa: PLC0415 - it also writes journals, and is long to load
+
+        stream = stream_journal(self.path)
+        faults: list[ChainFault] = []
+        checker = ChainChecker(os.path.basename(self.path).removesuffix(".jsonl"))
+        for entry in stream:
+            faults += checker.add(entry)
+            yield entry.line
+        self.faults, self.is_torn = [*map(unparsed, stream.damaged), *faults], bool(stream.torn)
 
 
 def open_ledger(path: str) -> int:
@@ -208,12 +238,16 @@ def ledger_state(store: str) -> tuple[object, ...]:
     return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in states)
 
 
-def entries(journal: Journal) -> Iterator[LedgerEntry]:
-    """The entries of a ledger; withheld and foreign lines are skipped."""
-    for line in journal.entries:
-        entry = entry_in(line.line)
-        if entry is not None:
-            yield entry
+def stream_entries(path: str) -> Iterator[LedgerEntry]:
+    """The entries of a ledger, read as they are needed; withheld and foreign lines are skipped, and no chain is checked."""
+    from runcard.store.journal import stream_journal  # noqa: PLC0415 - as above
+
+    return filter(None, map(entry_in, stream_journal(path).lines))
+
+
+def entries_in(store: str) -> Iterator[LedgerEntry]:
+    """The entries of all hosts' ledgers, one ledger after the other."""
+    return (entry for path in ledger_paths(store) for entry in stream_entries(path))
 
 
 def entry_in(line: JsonObject) -> LedgerEntry | None:
@@ -234,9 +268,10 @@ def entries_about(store: str, record_id: str) -> Iterator[LedgerEntry]:
     word = record_id.encode()
     with contextlib.suppress(OSError):  # as if there were none; `verify` reports it
         for path in layout.ledger_paths(store):
-            lines = (read_regular(path) or b"").split(b"\n")
-            journal = parse(b"".join(line + b"\n" for line in lines if word in line))
-            yield from (entry for entry in entries(journal) if entry.id == record_id)
+            with contextlib.suppress(NotRegularFileError), open(open_regular(path), "rb") as file:
+                lines = (parse_line(raw.removesuffix(b"\n")) for raw in file if word in raw)
+                found = (entry_in(line) for line in lines if line is not None)
+                yield from (entry for entry in found if entry is not None and entry.id == record_id)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
@@ -250,9 +285,9 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def history_of(books: Iterable[tuple[str, Journal, ChainCheck]]) -> list[LedgerEntry]:
+def history_of(store: str) -> list[LedgerEntry]:
     """The entries of all hosts' ledgers in the order of time."""
-    return in_order(entries(journal) for _, journal, _ in books)
+    return in_order(map(stream_entries, ledger_paths(store)))
 
 
 def _text(value: object) -> str | None:

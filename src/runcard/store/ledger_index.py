@@ -199,8 +199,7 @@ class LedgerIndex:
     def _with_line(self, line_hash: str) -> set[str]:
         """The paths of the ledgers that have a line with this hash."""
         numbers = [self._hashes.lines[row] for row in self._hashes.rows(hash(line_hash))]
-        lines = ((number, parse_line(self._raw(number))) for number in numbers)
-        return {self._ledger(number).path for number, line in lines if line and line["hash"] == line_hash}
+        return {self._ledger(number).path for number in numbers if _has_hash(self._raw(number), line_hash)}
 
     def _placed(self, row: int) -> PlacedEntry | None:
         number = self._keys.lines[row]
@@ -209,6 +208,8 @@ class LedgerIndex:
         return None if entry is None else PlacedEntry(self._times[number], number, entry)
 
     def _ledger(self, line: int) -> IndexedLedger:
+        if len(self.ledgers) == 1:
+            return self.ledgers[0]
         return self.ledgers[bisect_right(self.ledgers, line, key=lambda ledger: ledger.first) - 1]
 
     def _raw(self, line: int) -> bytes:
@@ -258,3 +259,11 @@ class LedgerIndex:
             for found in filter(None, map(self._placed, same)):
                 by_key.setdefault(found.entry.key, []).append(found)
             yield from map(sorted, by_key.values())
+
+
+def _has_hash(raw: bytes, line_hash: str) -> bool:
+    """Whether a line has this hash, which is the end of each line that runcard writes."""
+    if raw.endswith(b'"hash":"%b"}' % line_hash.encode(errors="replace")):
+        return True
+    line = parse_line(raw)
+    return line is not None and line["hash"] == line_hash

@@ -3,6 +3,8 @@
 The bytes of a ledger are searched, and only the lines that mention the record are parsed; this takes about a millisecond
 for ten thousand entries. The chain is checked where it is about the record: at each line that mentions it, with the lines
 before and after, and in the last 64 KiB, which is all of a small ledger. `ledger_index` checks the whole chain.
+
+Invariant: a ledger is only read from its beginning to its end, in blocks, so that one of any length takes little memory.
 """
 
 import io
@@ -10,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from runcard.documents.chain import ChainChecker, ChainFault, JournalEntry, parse_line, unparsed
+from runcard.documents.chain import ChainChecker, ChainFault, parse_entry, unparsed
 from runcard.store.ledger import LedgerEntry, LedgerKey, LedgerView, entry_in, ledger_paths, open_ledger
 
 TAIL = 1 << 16  # bytes at the end whose chain is always checked
@@ -47,62 +49,119 @@ def has_document(store: str, sha256: str) -> bool:
     return any(entry.sha256 == sha256 for found in search_ledgers(store, sha256) for entry in found.entries)
 
 
+class LedgerSearch:
+    """Looks one record up in the ledgers of its store, like a `LedgerIndex`, and checks them where they mention it.
+
+    The last search is kept, so that the ledgers are read once for both.
+    """
+
+    def __init__(self, store: str, *, tail: int = 1) -> None:
+        self.store, self._tail = store, tail
+        self._words: list[str] = []
+        self._found: list[SearchedLedger] | None = None
+
+    @property
+    def ledgers(self) -> list[str]:
+        """The paths of the ledgers."""
+        return ledger_paths(self.store)
+
+    def views(self, key: LedgerKey, head: str | None) -> list[LedgerView]:
+        """What each ledger has about a record."""
+        return [ledger.view(key, head) for ledger in self.find(key.name, head)]
+
+    def is_current(self) -> bool:
+        """It has just been read."""
+        return True
+
+    def find(self, *words: str | None) -> list[SearchedLedger]:
+        """The result of `search_ledgers`."""
+        wanted = [word for word in words if word]
+        if self._found is None or wanted != self._words:
+            self._words, self._found = wanted, search_ledgers(self.store, *wanted, tail=self._tail)
+        return self._found
+
+
+class _PlacedLine(NamedTuple):
+    """A line of a ledger, with its place in bytes."""
+
+    start: int
+    raw: bytes  # with the newline, unless it is torn
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.raw)
+
+
 def _search(path: str, words: list[bytes], tail: int) -> SearchedLedger:
+    """Until faults are known, their lines are numbered by their places: counting takes longer than the search itself."""
     entries, hashes, faults, damaged = [], set(), [], []
-    checker, last = ChainChecker(""), -1
+    checker, end = ChainChecker(""), -1
     is_torn = False
-    for number, raw in _lines(path, words, tail):
-        if number != last + 1:
-            checker = ChainChecker(os.path.basename(path).removesuffix(".jsonl"), is_part=number > 1)
-        last, is_torn = number, not raw.endswith(b"\n")
-        line = None if is_torn else parse_line(raw[:-1])
-        if line is None:
-            damaged += [] if is_torn else [unparsed(number)]
+    for placed in _lines(path, words, tail):
+        start, raw = placed
+        if start != end:
+            checker = ChainChecker(os.path.basename(path).removesuffix(".jsonl"), is_part=start > 0)
+        end, is_torn = placed.end, not raw.endswith(b"\n")
+        parsed = None if is_torn else parse_entry(start, raw[:-1])
+        if parsed is None:
+            damaged += [] if is_torn else [unparsed(start)]
             continue
-        faults += checker.add(JournalEntry(number, raw, line))
-        hashes.add(line["hash"])
-        entry = entry_in(line)
+        faults += checker.add(parsed)
+        hashes.add(parsed.line["hash"])
+        entry = entry_in(parsed.line)
         if entry is not None:
             entries.append(entry)
     all_faults = (*damaged, *faults)
-    return SearchedLedger(path, entries, frozenset(hashes), all_faults, is_torn)
+    return SearchedLedger(path, entries, frozenset(hashes), _numbered(path, all_faults), is_torn)
 
 
-def _lines(path: str, words: list[bytes], tail: int) -> Iterator[tuple[int, bytes]]:
-    """The lines with one of the words, those before and after them, and those at the end; with their numbers."""
-    previous: tuple[int, bytes] | None = None  # not yielded so far
+def _numbered(path: str, faults: tuple[ChainFault, ...]) -> tuple[ChainFault, ...]:
+    """Faults with the numbers of their lines instead of their places."""
+    numbers: dict[int, int] = {}
+    if faults:
+        with open(open_ledger(path), "rb", buffering=_BLOCK) as file:
+            number = 1
+            for place in sorted({fault.number for fault in faults}):
+                while (left := place - file.tell()) > 0 and (block := file.read(min(left, _BLOCK))):
+                    number += block.count(b"\n")
+                numbers[place] = number
+    return tuple(fault._replace(number=numbers[fault.number]) for fault in faults)
+
+
+def _lines(path: str, words: list[bytes], tail: int) -> Iterator[_PlacedLine]:
+    """The lines with one of the words, those before and after them, and those at the end."""
+    previous: _PlacedLine | None = None  # not yielded so far
     is_next = False
-    for number, raw, is_candidate in _candidates(path, words, tail):
+    for placed, is_candidate in _candidates(path, words, tail):
         if is_candidate:
             if previous is not None:
                 yield previous
-            yield number, raw
+            yield placed
         elif is_next:
-            yield number, raw
-        previous = None if is_candidate or is_next else (number, raw)
+            yield placed
+        previous = None if is_candidate or is_next else placed
         is_next = is_candidate
 
 
-def _candidates(path: str, words: list[bytes], tail: int) -> Iterator[tuple[int, bytes, bool]]:
-    """Lines with their numbers, and whether each has a word or is at the end; of a block without such lines, both ends."""
+def _candidates(path: str, words: list[bytes], tail: int) -> Iterator[tuple[_PlacedLine, bool]]:
+    """Lines, and whether each has a word or is at the end; of a block without such lines, both ends."""
     with open(open_ledger(path), "rb", buffering=_BLOCK) as file:
         end = os.fstat(file.fileno()).st_size - tail
-        offset, number = 0, 1
+        offset = 0
         while block := file.read(_BLOCK):
             if not block.endswith(b"\n"):
                 block += file.readline()
             if offset + len(block) > end or _has_any(words, block):
                 for raw in io.BytesIO(block):
-                    offset += len(raw)
-                    yield number, raw, offset > end or _has_any(words, raw)
-                    number += 1
+                    placed = _PlacedLine(offset, raw)
+                    offset = placed.end
+                    yield placed, offset > end or _has_any(words, raw)
             else:
-                count = block.count(b"\n")
-                yield number, block[: block.find(b"\n") + 1], False
-                if count > 1:
-                    yield number + count - 1, block[block.rfind(b"\n", 0, -1) + 1 :], False
+                first, last = block.find(b"\n") + 1, block.rfind(b"\n", 0, -1) + 1
+                yield _PlacedLine(offset, block[:first]), False
+                if last:
+                    yield _PlacedLine(offset + last, block[last:]), False
                 offset += len(block)
-                number += count
 
 
 def _has_any(words: list[bytes], data: bytes) -> bool:

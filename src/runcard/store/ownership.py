@@ -18,7 +18,7 @@ from runcard.errors import RuncardError
 from runcard.files import open_regular, write_atomic
 from runcard.files.user_folders import is_private, make_own_folder, state_folder
 from runcard.store import layout
-from runcard.store.ledger import Ledger, entries, ledgers
+from runcard.store.ledger import Ledger, LedgerReading, entry_in, ledger_paths
 
 _KEY = "key"
 _LENGTH = 32  # bytes, of the key and of a code
@@ -61,13 +61,13 @@ def is_own_archive(store: str, record_id: str, sha256: str, mac: str | None) -> 
 def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:
     """The codes in this host's ledger for a run with this document."""
     name = os.path.basename(Ledger(store).path)
-    return {
-        entry.mac
-        for path, journal, checked in ledgers(store)
-        if os.path.basename(path) == name and not checked.faults
-        for entry in entries(journal)
-        if (entry.id, entry.sha256) == (run_id, sha256)
-    }
+    macs: set[str | None] = set()
+    for ledger in map(LedgerReading, ledger_paths(store)):
+        if os.path.basename(ledger.path) == name:
+            entries = filter(None, map(entry_in, ledger))
+            some = {entry.mac for entry in entries if (entry.id, entry.sha256) == (run_id, sha256)}
+            macs |= set() if ledger.faults else some
+    return macs
 
 
 def _mac(key: bytes, store: str, run_id: str, sha256: str) -> str:

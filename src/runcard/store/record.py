@@ -54,6 +54,7 @@ Progress = Callable[[int, int], object]
 RUN, SESSION = "run", "session"
 
 HINT = "name a record by its path, its id or the name of its directory"
+_SMALL = 1 << 16  # bytes of a file that is read at once
 _MOST = 1 << 30  # bytes of a file that is read as a whole, so that a huge one cannot fill the memory
 
 
@@ -121,6 +122,10 @@ class Record(ABC):
     @abstractmethod
     def has_file(self, name: str) -> bool:
         """Whether a regular file has this name."""
+
+    def has_irregular(self, name: str) -> bool:
+        """Whether a folder or a link, but no regular file, has this name."""
+        return self.has(name) and not self.has_file(name)
 
     @abstractmethod
     def instances(self) -> list[str]:
@@ -249,7 +254,7 @@ class DirectoryRecord(Record):
 
     def read(self, name: str) -> bytes | None:
         path = os.path.join(self.path, name)
-        if not _may_be_read(path, name):
+        if _readable_size(path, name) is None:
             return None
         try:
             return read_regular(path)
@@ -258,9 +263,13 @@ class DirectoryRecord(Record):
 
     def open_seekable(self, name: str) -> BinaryIO | None:
         path = os.path.join(self.path, name)
-        if not _may_be_read(path, name):
+        size = _readable_size(path, name)
+        if size is None:
             return None
         try:
+            if size <= _SMALL:
+                data = read_regular(path)
+                return None if data is None else BytesIO(data)
             return open(open_regular(path), "rb", buffering=DEFAULT_BUFFER_SIZE)
         except NotRegularFileError:
             return None
@@ -294,6 +303,12 @@ class DirectoryRecord(Record):
 
     def has(self, name: str) -> bool:
         return os.path.lexists(os.path.join(self.path, name))
+
+    def has_irregular(self, name: str) -> bool:
+        try:
+            return not S_ISREG(os.lstat(os.path.join(self.path, name)).st_mode)
+        except OSError:
+            return False
 
     def has_file(self, name: str) -> bool:
         return layout.may_be_file(os.path.join(self.path, name))
@@ -338,19 +353,22 @@ class DirectoryRecord(Record):
         return document
 
 
-def _may_be_read(path: str, name: str) -> bool:
-    """Whether this is a file, like `layout.may_be_file`; raises TooLargeError if it is too large to be read."""
+def _readable_size(path: str, name: str) -> int | None:
+    """The size of a file; None if it is not one, 0 if that cannot be determined, so that reading it reports the error.
+
+    Raises TooLargeError if it is too large to be read.
+    """
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
     except OSError:
-        return True
+        return 0
     if not S_ISREG(status.st_mode):
-        return False
+        return None
     if status.st_size > _MOST:
         raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
-    return True
+    return status.st_size
 
 
 def parse_document(data: bytes, name: str, kind: str | None, limits: Limits) -> Document:

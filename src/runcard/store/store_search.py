@@ -15,7 +15,7 @@ from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.store import directory_names, layout
-from runcard.store.ledger import LedgerEntry, entries_about, history_of, ledgers
+from runcard.store.ledger import LedgerEntry, entries_about, history_of
 from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
@@ -95,7 +95,7 @@ class StoreSearch:
         if self.problem is not None:
             return []
         try:
-            return history_of(ledgers(self.path))
+            return history_of(self.path)
         except RuncardError as error:
             self.problem = error
             return []

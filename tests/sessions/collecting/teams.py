@@ -8,7 +8,7 @@ from typing import Any
 import runcard
 from runcard import checksums
 from runcard.documents import chain
-from runcard.store.ledger import entries, ledgers
+from whole_ledgers import entries, ledgers
 
 KEY = "sk-ant-api03-" + "Zx9" * 30  # a secret that must not get anywhere
 LOG = f"hello\nusing {KEY} now\nthe end"

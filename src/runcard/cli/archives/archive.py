@@ -90,7 +90,7 @@ def _preview(batch: "Batch", records: list[str], preview: "Callable[[str], Archi
     def look(record: str) -> "ArchivePreview":
         planned = preview(record)
         if planned.is_new:
-            new[str(planned.record)] = planned.uncompressed_bytes or 0
+            new[planned.record_path] = planned.uncompressed_bytes or 0
         return planned
 
     batch.each(records, look, lambda _, planned: say(_planned_line(planned)))
@@ -102,8 +102,8 @@ def _preview(batch: "Batch", records: list[str], preview: "Callable[[str], Archi
 
 def _planned_line(planned: "ArchivePreview") -> str:
     if not planned.is_new:
-        return f"already archived: {planned.archive}"
-    return f"{planned.record}: {_size(planned.uncompressed_bytes or 0)}, to {planned.archive}"
+        return f"already archived: {planned.archive_path}"
+    return f"{planned.record_path}: {_size(planned.uncompressed_bytes or 0)}, to {planned.archive_path}"
 
 
 def _refusal(record: str, error: RuncardError) -> JsonObject:
@@ -114,11 +114,11 @@ def _refusal(record: str, error: RuncardError) -> JsonObject:
 
 def _line(archived: "Archived") -> str:
     if not archived.is_new:
-        return f"already archived: {archived.archive}"
+        return f"already archived: {archived.archive_path}"
     packed = _size(archived.bytes)
     if archived.uncompressed_bytes is None:
-        return f"{archived.archive}: {packed}"
-    return f"{archived.archive}: {packed} ({_size(archived.uncompressed_bytes)} unpacked)"
+        return f"{archived.archive_path}: {packed}"
+    return f"{archived.archive_path}: {packed} ({_size(archived.uncompressed_bytes)} unpacked)"
 
 
 def _size(count: int) -> str:

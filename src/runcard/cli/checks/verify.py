@@ -37,7 +37,6 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -45,7 +44,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
-    bar = ByteProgress(lambda: measure(paths), everywhere=shows_progress)
+    bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
     total = VerifySummary()
     limits = read_settings().limits
@@ -66,6 +65,12 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     if pinned is not None:
         _add_pins(batch, pinned)
     return batch.finish()
+
+
+def _measure(paths: tuple[str, ...]) -> int:
+    from runcard.operations.checks.measure import measure  # noqa: PLC0415 - only for a bar
+
+    return measure(paths)
 
 
 def _check_pins(pin: str, paths: tuple[str, ...], stores: set[str]) -> "PinCheck":

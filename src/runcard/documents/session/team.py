@@ -6,7 +6,6 @@ The instances' own documents are in `instance.py`. Nothing here reads files: `ve
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from runcard.documents.document import Document
@@ -350,6 +349,8 @@ def _tokens(summary: JsonObject, instances: list[JsonObject]) -> Findings:
 def _is_average(average: float, whole: int, count: int) -> bool:
     if average * count == whole:
         return True
+    from decimal import Decimal  # noqa: PLC0415 - few averages are no whole numbers
+
     return abs(Decimal(str(average)) * count - Decimal(whole)) <= Decimal("0.01") * count
 
 
@@ -389,6 +390,8 @@ def _unknown_parts(summary: JsonObject, total: str, subtotal: str, unknown: int,
 
 
 def _wrong_sum(rule: str, field: str, stated: object, actual: object, unit: str) -> Finding:
+    from decimal import Decimal  # noqa: PLC0415 - few sums are wrong
+
     return finding(
         rule,
         f"/execution_summary/{field}",

@@ -110,13 +110,12 @@ def _states(characteristic: JsonObject, at: str) -> Findings:
 
 def _among_states(characteristic: JsonObject, at: str, known: frozenset[str]) -> Findings:
     states: list[str] = characteristic["states"]
-    listed = _join(states)
     default = characteristic.get("default")
     if default is not None and default not in known:
         yield finding(
             "state.default",
             f"{at}/default",
-            f"the default {display_value(default)} is not one of the states {listed}",
+            f"the default {display_value(default)} is not one of the states {_join(states)}",
             hint="use one of the states, or null for no default",
             expected=states[:10],
             found=default,
@@ -126,7 +125,7 @@ def _among_states(characteristic: JsonObject, at: str, known: frozenset[str]) ->
             yield finding(
                 "state.terminal",
                 f"{at}/terminal_states/{position}",
-                f"the terminal state {display_value(state)} is not one of the states {listed}",
+                f"the terminal state {display_value(state)} is not one of the states {_join(states)}",
                 hint="use states of this characteristic",
                 expected=states[:10],
                 found=state,

@@ -12,9 +12,12 @@ from runcard.encoding.json.writer import COMPACT, Layout, render, sorted_by_utf1
 _EXACT = 2**53
 
 
-def canonical_json(value: Any) -> bytes:  # noqa: ANN401
-    """The one byte form of this data; raises EncodingError for data that JSON cannot represent."""
-    text = fast_encode(value, sort_keys=True)
+def canonical_json(value: Any, *, is_plain: bool = False) -> bytes:  # noqa: ANN401
+    """The one byte form of this data; raises EncodingError for data that JSON cannot represent.
+
+    `is_plain` is what `decode_json_line` says about it, or about data that it is a part of.
+    """
+    text = fast_encode(value, sort_keys=True, is_plain=is_plain)
     return to_bytes(render(value, _CANONICAL) if text is None else text)
 
 

@@ -17,9 +17,9 @@ _CONTAINERS = frozenset({dict, list})
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
-def fast_encode(value: Any, *, sort_keys: bool) -> str | None:  # noqa: ANN401
-    """The value on one line without spaces; None if the fast encoder cannot write it."""
-    if not _is_simple(value):
+def fast_encode(value: Any, *, sort_keys: bool, is_plain: bool = False) -> str | None:  # noqa: ANN401
+    """The value on one line without spaces; None if the fast encoder cannot write it. It surely can if `is_plain`."""
+    if not is_plain and not _is_simple(value):
         return None
     try:
         return _encoder(",", ":", sort_keys=sort_keys)(value)
@@ -99,12 +99,13 @@ def _is_simple(value: object) -> bool:
             kind = type(member)
             if kind is dict or kind is list:
                 queue.append(member)
-            elif kind not in _SIMPLE and not _is_simple_number(member):
+            elif kind not in _SIMPLE and not is_simple_number(member):
                 return False
     return False
 
 
-def _is_simple_number(item: object) -> bool:
+def is_simple_number(item: object) -> bool:
+    """Whether the fast encoder writes a number as it is hashed."""
     if type(item) is int:
         return -_EXACT < item < _EXACT
     return type(item) is float and 1e-4 <= abs(item) < 1e16 and item % 1 != 0

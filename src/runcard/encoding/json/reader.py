@@ -8,8 +8,9 @@ import json
 import math
 import re
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from runcard.encoding.json.fast_writer import is_simple_number
 from runcard.encoding.json.positions import position
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
@@ -17,6 +18,8 @@ from runcard.errors import EncodingError
 
 BOM = b"\xef\xbb\xbf"
 
+_ENDS = frozenset({"", "\n"})
+_PLAIN_DIGITS = 15  # and a sign: below 2⁵³
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -30,7 +33,7 @@ def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
     text = as_text(data, limits)
     if not _SURROGATE_ESCAPE.search(text):
         try:
-            value = _fast_decoder(limits).decode(text)
+            value = _fast_decode(text, _fast_decoder(limits))
         except (ValueError, RecursionError):
             pass  # the strict parser reports what and where
         else:
@@ -39,6 +42,36 @@ def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
     from runcard.encoding.json.strict_parser import StrictParser  # noqa: PLC0415 - most documents are right
 
     return StrictParser(text, limits).read()
+
+
+class DecodedJson(NamedTuple):
+    """Data, and whether it is surely plain: `canonical_json` need not look at each value of plain data."""
+
+    value: Any
+    is_plain: bool
+
+
+def decode_json_line(data: bytes, limits: Limits = DEFAULT) -> DecodedJson:
+    """The same for data that will be hashed."""
+    text = as_text(data, limits)
+    if text.isascii() and "\\u" not in text:
+        try:
+            value = _fast_decode(text, _PLAIN_DECODER)
+        except (ValueError, RecursionError):
+            pass  # it is not plain, or wrong
+        else:
+            if text.count("[") + text.count("{") <= limits.depth:
+                return DecodedJson(value, is_plain=True)
+    return DecodedJson(decode_json(data, limits), is_plain=False)
+
+
+def _fast_decode(text: str, decoder: json.JSONDecoder) -> Any:  # noqa: ANN401
+    """Mostly nothing is before the value, and at most a newline after it: then the patterns of the library are not needed."""
+    if text.startswith("{"):
+        value, end = decoder.raw_decode(text)
+        if text[end:] in _ENDS:
+            return value
+    return decoder.decode(text)
 
 
 def as_text(data: bytes, limits: Limits = DEFAULT) -> str:
@@ -100,6 +133,24 @@ def _finite(digits: str) -> float:
     if math.isinf(value):
         raise _FastPathError
     return value
+
+
+def _plain_integer(digits: str) -> int:
+    if len(digits) > _PLAIN_DIGITS:
+        raise _FastPathError
+    return int(digits)
+
+
+def _plain_real(digits: str) -> float:
+    value = float(digits)
+    if not is_simple_number(value):
+        raise _FastPathError
+    return value
+
+
+_PLAIN_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_plain_real, parse_int=_plain_integer
+)
 
 
 def _depth(value: object) -> int:

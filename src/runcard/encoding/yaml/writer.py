@@ -60,44 +60,51 @@ def _section(key: str, frozen: bytes) -> str:
 
 def _document(value: Any) -> str:  # noqa: ANN401
     text = inline(value)
-    return "".join(f"{line}\n" for line in ([text] if text is not None else block(value)))
+    return "\n".join([*block(value), ""]) if text is None else f"{text}\n"
 
 
 def block(value: Container, indent: int = 0) -> Iterator[str]:
     """The lines of a list or map that is not empty."""
-    blocks = [_OpenBlock(value, indent)]
+    blocks = [_OpenBlock(value, " " * indent)]
     waiting = ""  # the start of the current line: the dash before a list or map
     while blocks:
         current = blocks[-1]
-        if not current.step():
+        for key, member in current.rest:
+            current.key = key
+            lead, waiting = waiting or current.indent, ""
+            if current.is_map:
+                name = _short_text(key) if type(key) is str and len(key) <= _SHORT else encode_key(key)
+                if len(name) > _LONG_KEY:
+                    yield f"{lead}? {name}"
+                    name, lead = "", current.indent
+                lead = f"{lead}{name}:"
+            else:
+                lead = f"{lead}-"
+            # The most common value first: a short text.
+            text = (
+                _short_text(member)
+                if type(member) is str and len(member) <= _SHORT
+                else inline(member, room=_WIDTH - len(lead), blocks=blocks)
+            )
+            if text is not None:
+                yield f"{lead} {text}"
+                continue
+            if any(member is outer.container for outer in blocks):
+                raise _refused("json.not-plain", "a container that contains itself", blocks)
+            if current.is_map:
+                yield lead
+            else:
+                waiting = f"{lead} "
+            blocks.append(_OpenBlock(member, current.indent + " " * INDENT))
+            break  # its members first
+        else:
             blocks.pop()
-            continue
-        lead, waiting = waiting or " " * current.indent, ""
-        if current.is_map:
-            key = encode_key(current.key)
-            if len(key) > _LONG_KEY:
-                yield f"{lead}? {key}"
-                key, lead = "", " " * current.indent
-            lead = f"{lead}{key}:"
-        else:
-            lead = f"{lead}-"
-        text = inline(current.value, room=_WIDTH - len(lead), blocks=blocks)
-        if text is not None:
-            yield f"{lead} {text}"
-            continue
-        if any(current.value is outer.container for outer in blocks):
-            raise _refused("json.not-plain", "a container that contains itself", blocks)
-        if current.is_map:
-            yield lead
-        else:
-            waiting = f"{lead} "
-        blocks.append(_OpenBlock(current.value, current.indent + INDENT))
 
 
 class _OpenBlock:
-    """A list or map that is being written: its next value, and the key of it."""
+    """A list or map that is being written: its members that are left, and the key of the current one."""
 
-    def __init__(self, container: Container, indent: int) -> None:
+    def __init__(self, container: Container, indent: str) -> None:
         self.container = container
         self.indent = indent
         self.is_map = isinstance(container, dict)
@@ -105,13 +112,6 @@ class _OpenBlock:
             container.items() if isinstance(container, dict) else enumerate(container)
         )
         self.key: Any = None
-        self.value: Any = None
-
-    def step(self) -> bool:
-        member = next(self.rest, None)
-        if member is not None:
-            self.key, self.value = member
-        return member is not None
 
 
 def inline(value: object, room: int = _WIDTH, blocks: Sequence[_OpenBlock] = ()) -> str | None:

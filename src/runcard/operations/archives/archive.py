@@ -4,12 +4,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.documents.run.generation import Generation
-from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
@@ -39,6 +36,12 @@ from runcard.store.record import (
 )
 from runcard.store.verification import Verdict, verify_record
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runcard.documents.run.generation import Generation
+    from runcard.documents.session.team import Team
+
 _READERS = 0o666  # modes of files in a folder of archives, as far as the record allows
 
 
@@ -58,17 +61,25 @@ class ChangedRecordError(StoreError):
 class Archived(NamedTuple):
     """A record that was archived."""
 
-    record: Path  # where it was
-    archive: Path
+    record_path: str  # where it was
+    archive_path: str
     bytes: int
     uncompressed_bytes: int | None  # None if it is not known
     verdict: Verdict
     is_new: bool = True  # false if it was archived before
 
+    @property
+    def record(self) -> "Path":
+        return _as_path(self.record_path)
+
+    @property
+    def archive(self) -> "Path":
+        return _as_path(self.archive_path)
+
     def to_dict(self) -> JsonObject:
         return {
-            "record": printable(str(self.record)),
-            "archive": printable(str(self.archive)),
+            "record": printable(self.record_path),
+            "archive": printable(self.archive_path),
             "bytes": self.bytes,
             "uncompressed_bytes": self.uncompressed_bytes,
             "findings": [finding.to_dict() for finding in self.verdict.findings],
@@ -78,20 +89,34 @@ class Archived(NamedTuple):
 class ArchivePreview(NamedTuple):
     """A record that `archive` would put into an archive."""
 
-    record: Path
-    archive: Path
+    record_path: str
+    archive_path: str
     uncompressed_bytes: int | None  # None if it is not known
     verdict: Verdict
     is_new: bool = True  # false if it is archived already
 
+    @property
+    def record(self) -> "Path":
+        return _as_path(self.record_path)
+
+    @property
+    def archive(self) -> "Path":
+        return _as_path(self.archive_path)
+
     def to_dict(self) -> JsonObject:
         return {
-            "record": printable(str(self.record)),
-            "archive": printable(str(self.archive)),
+            "record": printable(self.record_path),
+            "archive": printable(self.archive_path),
             "is_archived": not self.is_new,
             "uncompressed_bytes": self.uncompressed_bytes,
             "findings": [finding.to_dict() for finding in self.verdict.findings],
         }
+
+
+def _as_path(path: str) -> "Path":
+    from pathlib import Path  # noqa: PLC0415 - takes long to load, and the command needs none
+
+    return Path(path)
 
 
 def archive(
@@ -136,7 +161,7 @@ def preview_archive(
     if isinstance(source, ArchivedRecord):
         before = _archived_before(source, to)
         return ArchivePreview(
-            before.record, before.archive, before.uncompressed_bytes, before.verdict, is_new=False
+            before.record_path, before.archive_path, before.uncompressed_bytes, before.verdict, is_new=False
         )
     path = os.path.abspath(source.path)
     store = layout.store_of(path)
@@ -151,7 +176,7 @@ def preview_archive(
     if os.path.lexists(target) and not is_archive_of(target, document, archives):
         raise other_archive(target)
     size = sum(size for _, size in directory.sizes())
-    return ArchivePreview(Path(path), Path(target), size, verdict)
+    return ArchivePreview(path, target, size, verdict)
 
 
 def _find(word: str) -> Record:
@@ -177,9 +202,8 @@ def _archived_meanwhile(path: str, folder: str) -> Archived:
     for entry in ArchiveFolder(folder).find(os.path.basename(path)):
         if os.path.isfile(entry.path):
             size = entry.fields.get("uncompressed_bytes")
-            return Archived(
-                Path(path), Path(entry.path), os.path.getsize(entry.path), size, Verdict(()), is_new=False
-            )
+            paths = str(_as_path(path)), str(_as_path(entry.path))
+            return Archived(*paths, os.path.getsize(entry.path), size, Verdict(()), is_new=False)
     raise not_a_record(path)
 
 
@@ -214,10 +238,10 @@ def _pack(
     with Ledger(store, mode) as ledger:
         digest = sha256_bytes(metadata).hex
         ledger.append(ARCHIVED, now, entry_payload(kind, record_id, name, digest, now, **more))
-    return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
+    return Archived(path, target, contents.file_bytes, contents.bytes, verdict)
 
 
-def _archive_file(name: str, document: Team | Generation) -> str:
+def _archive_file(name: str, document: "Team | Generation") -> str:
     """The path of the archive of a record in a folder of archives."""
     return layout.archive_file(name, recorded_at(document) or datetime.now(UTC))
 
@@ -227,7 +251,7 @@ def _check_verdict(path: str, verdict: Verdict, *, force: bool) -> None:
         raise ChangedRecordError(path, verdict)
 
 
-def is_archive_of(archive: str, document: Team | Generation, folder: ArchiveFolder) -> bool:
+def is_archive_of(archive: str, document: "Team | Generation", folder: ArchiveFolder) -> bool:
     """Whether an existing archive is that of this record: two records can have had the same name, one after the other."""
     with contextlib.suppress(RuncardError):
         other = _archived_document(archive)
@@ -236,7 +260,7 @@ def is_archive_of(archive: str, document: Team | Generation, folder: ArchiveFold
     return entry is not None and entry.id == id_of(document)
 
 
-def _archived_document(archive: str) -> Team | Generation:
+def _archived_document(archive: str) -> "Team | Generation":
     """The copy beside an archive; the document in it, when an interruption left no copy."""
     record = ArchivedRecord(archive)
     if not layout.may_be_file(layout.metadata_copy(archive)):

@@ -25,7 +25,7 @@ from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
 from runcard.store.archives.owner import check_place
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
-from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries_in, entry_payload
 from runcard.store.own_directories import own_entry
 from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
 
@@ -190,10 +190,9 @@ def _reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
 def _has_tombstone(candidate: Candidate) -> bool:
     """Whether the ledger has a tombstone of this archive: a process was killed while deleting it."""
     archive = os.path.relpath(candidate.path, candidate.store)
-    all_entries = (entry for _, journal, _ in ledgers(candidate.store) for entry in entries(journal))
     return any(
         (entry.id, entry.archive) == (candidate.id, archive)
-        for entry in all_entries
+        for entry in entries_in(candidate.store)
         if entry.event in {DELETED, ARCHIVE_DELETED}
     )
 

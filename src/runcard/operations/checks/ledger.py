@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter
 
-from runcard.documents.chain import ChainCheck, Journal
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.store.ledger import ledgers
+from runcard.store.ledger import LedgerReading, ledger_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def history(store: str | os.PathLike[str]) -> tuple[HostLedger, ...]:
     if not os.path.isdir(path):
         reason = "is not a directory" if os.path.lexists(path) else "does not exist"
         raise StoreError(f"{printable(path)} {reason}", hint="name the directory of a store")
-    host_ledgers = tuple(_host_ledger(name, journal, checked) for name, journal, checked in ledgers(path))
+    host_ledgers = tuple(map(_host_ledger, ledger_paths(path)))
     if not host_ledgers:
         raise StoreError(
             f"{printable(path)} has no ledger", hint="it begins with the first record that is closed"
@@ -52,10 +51,12 @@ def in_order(host_ledgers: tuple[HostLedger, ...]) -> list[JsonObject]:
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def _host_ledger(path: str, journal: Journal, checked: ChainCheck) -> HostLedger:
-    troubles = [f"line {fault.number}: {fault.reason}" for fault in checked.faults]
-    troubles += ["the last line is torn: an entry was not finished"] if journal.torn else []
-    return HostLedger(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))
+def _host_ledger(path: str) -> HostLedger:
+    ledger = LedgerReading(path)
+    entries = tuple(map(_entry, ledger))
+    troubles = [f"line {fault.number}: {fault.reason}" for fault in ledger.faults]
+    troubles += ["the last line is torn: an entry was not finished"] if ledger.is_torn else []
+    return HostLedger(path, entries, tuple(troubles))
 
 
 def _entry(line: JsonObject) -> JsonObject:

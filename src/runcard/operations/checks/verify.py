@@ -19,15 +19,14 @@ from runcard.operations.checks.verify_directories import (
 )
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
-from runcard.store.find_record import open_record
 from runcard.store.ledger import in_order
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.ledger_search import TAIL, search_ledgers
 from runcard.store.record import Progress, Record
 from runcard.store.verification import Verdict, missing_record, unreadable, verify_chain
 
 if TYPE_CHECKING:
     from runcard.operations.checks.pin import PinCheck
+    from runcard.store.ledger_index import LedgerIndex
 
 _FEW = 8  # records of one store that are looked up by searching its ledgers, instead of reading them
 
@@ -102,27 +101,34 @@ def _directories(
         for store, count in Counter(map(layout.store_of, names)).items():
             with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
                 if count > _FEW:
-                    indexes[store] = stack.enter_context(LedgerIndex(store))
+                    indexes[store] = stack.enter_context(_index_of(store))
         chains.indexes = indexes
         for checked in verify_directories(names, indexes, progress, limits):
             yield _as_named(checked)
         chains.indexes = {}
 
 
+def _index_of(store: str) -> "LedgerIndex":
+    from runcard.store.ledger_index import LedgerIndex  # noqa: PLC0415 - few records are searched for without it
+
+    return LedgerIndex(store)
+
+
 def _as_named(checked: CheckedDirectory) -> Verified:
-    mentions = (checked.key.name, checked.head) if isinstance(checked.head, str) else (checked.key.name,)
-    return checked.result._replace(is_named=True, mentions=mentions)
+    return checked.result._replace(is_named=True)
 
 
 def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """The record with this name or id, which is not a path; a finding if there is none."""
+    from runcard.store.find_record import open_record  # noqa: PLC0415 - most records are named by their paths
+
     try:
         record = open_record(word, limits)
     except StoreError as error:
         yield Verified(word, unreadable(word, error)._replace(records=0), hint=error.full_hint)
         return
     if not record.is_archived:
-        yield _as_named(verify_directory(record.path, None, progress, limits))
+        yield _as_named(verify_directory(record.path, {}, progress, limits))
         return
     yield _archive(record.path, progress, limits)
     yield from _missing_directory(record)
@@ -142,20 +148,23 @@ class _NamedChains:
         if store is None or store in self._checked:
             return
         with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
-            found = dict.fromkeys(self._chain_findings(store, named.mentions))
+            found = dict.fromkeys(self._chain_findings(store, named))
             new = tuple(finding for finding in found if (store, finding) not in self._reported)
             self._reported.update((store, finding) for finding in new)
             if new:
                 yield Verified(store, Verdict(new, records=0), store)
 
-    def _chain_findings(self, store: str, mentions: Iterable[str]) -> Iterator[Finding]:
+    def _chain_findings(self, store: str, named: Verified) -> Iterator[Finding]:
         index = self.indexes.get(store)
         if index is None and not self._whole_ledgers:
-            for ledger in search_ledgers(store, *mentions, tail=TAIL):
+            if named.chain is not None:
+                yield from named.chain
+                return
+            for ledger in search_ledgers(store, *named.mentions, tail=TAIL):
                 yield from verify_chain(ledger, store)
             return
         self._checked.add(store)
-        with contextlib.nullcontext(index) if index else LedgerIndex(store) as whole:
+        with contextlib.nullcontext(index) if index else _index_of(store) as whole:
             for indexed in whole.ledgers:
                 yield from verify_chain(indexed, store)
 

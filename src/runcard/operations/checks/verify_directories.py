@@ -1,21 +1,25 @@
 """Verifying records in their directories: one, or many on all cores."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.documents.findings import COMPLETE, INTACT, ledger_finding
+from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
-from runcard.store.ledger_index import LedgerIndex
-from runcard.store.ledger_search import search_ledgers
+from runcard.store.ledger_search import TAIL, LedgerSearch, search_ledgers
 from runcard.store.record import SESSION, DirectoryRecord, Progress
-from runcard.store.verification import Verdict, unreadable, verify_record
+from runcard.store.verification import Verdict, unreadable, verify_chain, verify_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runcard.store.ledger_index import LedgerIndex
 
 
 class CheckedDirectory(NamedTuple):
@@ -29,14 +33,14 @@ class CheckedDirectory(NamedTuple):
 
 def verify_directories(
     paths: Sequence[str],
-    indexes: Mapping[str, LedgerIndex],
+    indexes: "Mapping[str, LedgerIndex]",
     progress: Progress | None,
     limits: Limits | None,
 ) -> Iterator[CheckedDirectory]:
     """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
 
     def check(path: str, report: Progress | None) -> CheckedDirectory:
-        return verify_directory(path, indexes.get(layout.store_of(path)), report, limits)
+        return verify_directory(path, indexes, report, limits)
 
     if len(paths) == 1:
         return (check(path, progress) for path in paths)
@@ -54,18 +58,33 @@ def is_record(path: str) -> bool:
 
 
 def verify_directory(
-    path: str, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+    path: str, indexes: "Mapping[str, LedgerIndex]", progress: Progress | None, limits: Limits | None
 ) -> CheckedDirectory:
     """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
     record = DirectoryRecord(path, limits)
-    result = _verified(record, index, progress, limits)
-    document = record.raw_document
-    has_chains = bool(document.get("event_chains"))
-    return CheckedDirectory(result, record.ledger_key, document.get("ledger_head"), has_chains)
+    lookup = indexes.get(record.store) or LedgerSearch(record.store, tail=TAIL)
+    result = _verified(record, lookup, progress, limits)
+    key, head = record.ledger_key, record.raw_document.get("ledger_head")
+    has_chains = bool(record.raw_document.get("event_chains"))
+    if isinstance(lookup, LedgerSearch) and result.store is not None:
+        result = result._replace(chain=_chain_findings(lookup, key, head))
+    return CheckedDirectory(result, key, head, has_chains)
+
+
+def _chain_findings(search: LedgerSearch, key: LedgerKey, head: object) -> tuple[Finding, ...]:
+    """Findings about the ledgers where they mention a record: its id, or the entry before its own."""
+    try:
+        searched = search.find(key.name, head if isinstance(head, str) else None)
+    except RuncardError:  # it is reported with the record
+        return ()
+    return tuple(finding for ledger in searched for finding in verify_chain(ledger, search.store))
 
 
 def _verified(
-    record: DirectoryRecord, index: LedgerIndex | None, progress: Progress | None, limits: Limits | None
+    record: DirectoryRecord,
+    lookup: "LedgerIndex | LedgerSearch | None",
+    progress: Progress | None,
+    limits: Limits | None,
 ) -> Verified:
     path, store = record.path, record.store
     if layout.is_collection(path):
@@ -77,7 +96,9 @@ def _verified(
         return Verified(path, unreadable(path, problem)._replace(records=0))
     if record.kind == SESSION and os.path.basename(real := os.path.realpath(path)) != record.name:
         record = DirectoryRecord(real, limits)  # its name is a part of its chains
-    check = partial(verify_record, record, progress=progress, limits=limits, index=index)
+        if isinstance(lookup, LedgerSearch) and lookup.store != record.store:
+            lookup = None
+    check = partial(verify_record, record, progress=progress, limits=limits, index=lookup)
     result = guarded(path, check, store)
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
     return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result

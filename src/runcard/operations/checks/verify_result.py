@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from runcard.documents.findings import Finding
 from runcard.errors import RuncardError
 from runcard.files import failure
 from runcard.store.verification import Verdict, unreadable
@@ -16,9 +17,10 @@ class Verified(NamedTuple):
     store: str | None = None  # whose ledgers have it
     is_named: bool = False  # whether this very record was named, and not its store
     hint: str | None = None  # for a record that was not found
+    chain: tuple[Finding, ...] | None = None  # about the ledgers where they mention it; None if not checked
     mentions: tuple[
         str, ...
-    ] = ()  # what the ledgers mention of a record that was named: its id, the entry before its own
+    ] = ()  # what to look for in the ledgers, to check this for a record that was named
     deleted: int = 0  # for a store without records: how many were deleted on purpose
 
 

@@ -177,7 +177,7 @@ class _StoreCheck:
             self._add(checked)
             yield checked.result
         for path in layout.open_collections(self._store):
-            yield verify_directory(path, index, self._progress, None).result
+            yield verify_directory(path, indexes, self._progress, None).result
 
     def _add(self, checked: CheckedDirectory) -> None:
         self._present.add(checked.key)

@@ -21,7 +21,15 @@ from runcard.observe.clock import Clock
 from runcard.operations.checks.show import status_now
 from runcard.store import layout
 from runcard.store.experiments import ID, find_experiment_folder, no_experiment, read_experiment_config
-from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger import (
+    CLOSED,
+    DELETED,
+    Ledger,
+    LedgerReading,
+    entries_in,
+    entry_payload,
+    ledger_paths,
+)
 from runcard.store.own_directories import open_own
 from runcard.store.runs.documents import read_run_document, run_directories
 
@@ -176,8 +184,8 @@ def _write_tombstones(ledger: Ledger, name: str) -> int:
 
 def _existing_tombstones() -> set[tuple[object, object]]:
     """Path and id of everything that has a tombstone already."""
-    lines = [entry.line for _, journal, _ in ledgers(layout.EXPERIMENTS) for entry in journal.entries]
-    payloads = [line.get("payload") for line in lines if line.get("event") == DELETED]
+    lines = (line for path in ledger_paths(layout.EXPERIMENTS) for line in LedgerReading(path))
+    payloads = (line.get("payload") for line in lines if line.get("event") == DELETED)
     return {(payload.get("path"), payload.get("id")) for payload in payloads if isinstance(payload, dict)}
 
 
@@ -190,7 +198,7 @@ def _tombstones(path: str, name: str) -> Iterator[JsonObject]:
         run_ids.add(run.run_id)
         yield entry_payload("run", run.run_id, f"{name}/{os.path.relpath(folder, path)}", run.sha256, now)
     if not os.path.islink(outputs):
-        for entry in [entry for _, journal, _ in ledgers(outputs) for entry in entries(journal)]:
+        for entry in entries_in(outputs):
             if entry.event == CLOSED and entry.id not in run_ids:  # archived, or removed by hand
                 run_ids.add(entry.id)
                 run_path = f"{name}/{layout.OUTPUTS}/{entry.path}"

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 LONGEST_NAME = 60
+_BLANKS = re.compile(r"\s+")
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
 _CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze"}
@@ -29,7 +31,7 @@ def subject_of(code: Code, node: Node) -> Subject:
     plain = unwrapped(code, node)
     if plain.type in {"assignment", "operator_assignment"}:
         plain = field_of(plain, "left") or plain
-    key = re.sub(r"\s+", "", code.text_of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
+    key = _BLANKS.sub("", code.text_of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
     return Subject(key, name_of(code, plain), one_line(code.text_of(node)), _root(code, plain))
 
 
@@ -60,6 +62,16 @@ def argument_words(code: Code, node: Node) -> str:
 
 def slug(text: str) -> str:
     """A text as an identifier; letters beyond ASCII are kept."""
+    return _short_slug(text) if len(text) <= LONGEST_NAME else _slug(text)
+
+
+@lru_cache(maxsize=4096)
+def _short_slug(text: str) -> str:
+    """The same for names: sources repeat them."""
+    return _slug(text)
+
+
+def _slug(text: str) -> str:
     return re.sub(r"\W+|__+", "_", text).strip("_")
 
 

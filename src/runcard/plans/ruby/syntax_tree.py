@@ -31,10 +31,15 @@ class Code:
 
     def __init__(self, text: bytes) -> None:
         self.text = text
+        self._ascii = (
+            text.decode("ascii") if text.isascii() else None
+        )  # then bytes and characters are the same
         self.root: Node = _parser().parse(_with_plain_constants(text)).root_node
 
     def text_of(self, node: Node) -> str:
         """The text of a node."""
+        if self._ascii is not None:
+            return self._ascii[node.start_byte : node.end_byte]
         return self.text[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     @property

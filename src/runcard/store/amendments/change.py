@@ -27,7 +27,7 @@ from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
-from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries_in, entry_payload
 from runcard.store.ledger_search import search_ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
@@ -312,4 +312,4 @@ def _path_of(path: str) -> JsonObject:
 
 
 def _has_entries(store: str) -> bool:
-    return any(True for _, journal, _ in ledgers(store) for _ in entries(journal))
+    return any(True for _ in entries_in(store))

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeGuard
 from runcard.documents.chain import ChainCheck, Journal, check, parse
 from runcard.encoding import JsonObject
 from runcard.store import layout
-from runcard.store.journal import read_journal
 
 REDACTION, MIGRATION = "redaction", "migration"
 NOTE, TAG, EVALUATION, APPROVAL = "note", "tag", "evaluation", "approval"
@@ -125,6 +124,8 @@ class Amendments(NamedTuple):
 
 def read_amendments(record: str) -> Amendments:
     """The amendments of a record; none for a record that was never amended."""
+    from runcard.store.journal import read_journal  # noqa: PLC0415 - it also writes journals, and is long to load
+
     path = os.path.join(record, layout.AMENDMENTS)
     return _amendments(read_journal(path)) if os.path.lexists(path) else Amendments()
 

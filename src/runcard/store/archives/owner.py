@@ -14,7 +14,7 @@ from runcard.errors import StoreError
 from runcard.files import encode_name, failure, open_parent_below, open_regular, printable
 from runcard.store import layout
 from runcard.store.archives.index import ArchiveEntry
-from runcard.store.ledger import ARCHIVED, LedgerEntry, entries, ledger_state, ledgers
+from runcard.store.ledger import ARCHIVED, LedgerEntry, entries_in, ledger_state
 from runcard.store.own_directories import own_entry
 from runcard.store.ownership import is_own_archive
 
@@ -89,11 +89,10 @@ def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
 def _archived(store: str, _: tuple[object, ...]) -> dict[str, list[LedgerEntry]]:
     """The archives that the ledgers of a store have, by their real paths."""
     entries_by_path: dict[str, list[LedgerEntry]] = {}
-    for _path, journal, _checked in ledgers(store):
-        for entry in entries(journal):
-            if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
-                path = os.path.realpath(os.path.join(store, entry.archive))
-                entries_by_path.setdefault(path, []).append(entry)
+    for entry in entries_in(store):
+        if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
+            path = os.path.realpath(os.path.join(store, entry.archive))
+            entries_by_path.setdefault(path, []).append(entry)
     return entries_by_path
 
 

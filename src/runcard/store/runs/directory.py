@@ -12,6 +12,7 @@ import contextlib
 import os
 from collections.abc import Collection
 from datetime import datetime
+from itertools import chain
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from runcard.errors import StoreError
@@ -78,8 +79,8 @@ class NewRun:
     def _take_free_name(self, start: datetime, directory: int) -> str:
         store, names = os.path.abspath(self._store), directory_names.RunNames(start)
         first = names.first_free(lambda name: layout.is_taken(store, name, start))
-        free = (name for name in names.numbered_from(first) if not layout.is_taken(store, name, start))
-        paths = (os.path.join(store, name) for name in free)
+        later = (name for name in names.numbered_from(first + 1) if not layout.is_taken(store, name, start))
+        paths = (os.path.join(store, name) for name in chain([names.name(first)], later))
         return next(path for path in paths if self._take_name(path, directory))
 
     def _take_name(self, path: str, directory: int) -> bool:
@@ -95,7 +96,8 @@ class NewRun:
             remove_open_mark(path)
             raise
         # Without hard links the mark is an empty file, and a process that cleans up may have removed it before the rename.
-        _create_open_mark(path)
+        if not os.path.lexists(layout.open_mark(path)):
+            _create_open_mark(path)
         return True
 
     def _link_open_mark(self, path: str) -> bool:

@@ -51,6 +51,8 @@ def read_heartbeat(run: str, run_id: str) -> str | None:
 
 def remove_heartbeat(run: str) -> None:
     """Remove the heartbeat of a run, as far as possible: one that is left is that of no other run."""
+    if not os.path.lexists(layout.heartbeat(run)):
+        return  # a short run has none
     with (
         contextlib.suppress(RuncardError, OSError),
         own_entry(layout.store_of(run), layout.heartbeat(run)) as (folder, name),

@@ -1,6 +1,7 @@
 """One reading of a record's journal, from its beginning to its end: its digest, its chains, and its lines for the fold.
 
-Nothing is kept of a line but what a finding needs, so a journal may be longer than the memory.
+Nothing is kept of a line but what a finding needs, so a journal may be longer than the memory. A scan refers neither to
+itself nor, when it is finished, to its user: so it is freed with its record, and many records take no more memory than one.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +22,24 @@ class WithheldLine(NamedTuple):
     seq: int
 
 
+class _HashedBlocks:
+    """The bytes of a file, which are hashed the first time that they are read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.hasher = sha256()
+        self.size = 0
+        self.are_hashed = False
+
+    def read(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            if not self.are_hashed:
+                self.hasher.update(block)
+                self.size += len(block)
+            yield block
+
+
 class JournalScan:
     """The lines of a journal. The first time that they are iterated, everything else about the journal is found out.
 
@@ -30,17 +49,15 @@ class JournalScan:
     def __init__(
         self, file: BinaryIO, record_id: str, on_line: Callable[[Line], object] | None = None
     ) -> None:
-        self._file, self._on_line = file, on_line
+        self._on_line = on_line
         self._checker = ChainChecker(record_id)
-        self._hasher = sha256()
-        self._stream = JournalStream(self._blocks)
-        self._is_scanned = False
+        self._blocks = _HashedBlocks(file)
+        self._stream = JournalStream(self._blocks.read)
         self._faults: list[ChainFault] = []
         self.withheld: list[WithheldLine] = []
-        self.size = 0  # in bytes
 
     def __iter__(self) -> Iterator[Line]:
-        if self._is_scanned:
+        if self._blocks.are_hashed:
             yield from self._stream.lines
             return
         for entry in self._stream:
@@ -50,25 +67,22 @@ class JournalScan:
             if self._on_line is not None:
                 self._on_line(entry.line)
             yield entry.line
-        self._is_scanned = True
-
-    def _blocks(self) -> Iterator[bytes]:
-        self._file.seek(0)
-        while block := self._file.read(_BLOCK):
-            if not self._is_scanned:
-                self._hasher.update(block)
-                self.size += len(block)
-            yield block
+        self._blocks.are_hashed, self._on_line = True, None
 
     def finish(self) -> None:
         """Read what was not read yet."""
-        if not self._is_scanned:
+        if not self._blocks.are_hashed:
             for _ in self:
                 pass
 
     @property
     def digest(self) -> Digest:
-        return Digest("sha256", self._hasher.hexdigest())
+        return Digest("sha256", self._blocks.hasher.hexdigest())
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self._blocks.size
 
     @property
     def heads(self) -> tuple[Head, ...]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding, record_finding
 from runcard.files import printable
@@ -17,10 +17,12 @@ from runcard.store.ledger import (
     LedgerKey,
     LedgerView,
     in_order,
-    ledger_paths,
 )
-from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
-from runcard.store.ledger_search import SearchedLedger, search_ledgers
+from runcard.store.ledger_search import LedgerSearch
+
+if TYPE_CHECKING:  # one record needs no index
+    from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
+    from runcard.store.ledger_search import SearchedLedger
 
 
 class LedgerFacts(NamedTuple):
@@ -35,7 +37,7 @@ class LedgerFacts(NamedTuple):
 
 
 def verify_ledgers(
-    index: LedgerIndex, present: RecordKeys, archived: Collection[LedgerKey] = ()
+    index: "LedgerIndex", present: "RecordKeys", archived: Collection[LedgerKey] = ()
 ) -> Iterator[Finding]:
     """Findings about the ledgers, and about records that they have and the store has not, neither `present` nor `archived`."""
     for ledger in index.ledgers:
@@ -63,7 +65,7 @@ def missing_record(
     return ledger_finding(printable(entry.path), "", message, breaks=COMPLETE, expected=entry.sha256)
 
 
-def verify_chain(ledger: IndexedLedger | SearchedLedger, store: str) -> Iterator[Finding]:
+def verify_chain(ledger: "IndexedLedger | SearchedLedger", store: str) -> Iterator[Finding]:
     """Findings about the chain of a ledger, as far as it was checked: a broken ledger is not evidence."""
     name = os.path.relpath(ledger.path, store)
     for fault in ledger.faults:
@@ -83,21 +85,24 @@ def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKe
 
 
 def verify_entries(
-    store: str | None, facts: LedgerFacts, amendments: Amendments, index: LedgerIndex | None = None
+    store: str | None,
+    facts: LedgerFacts,
+    amendments: Amendments,
+    index: "LedgerIndex | LedgerSearch | None" = None,
 ) -> Iterator[Finding]:
     """Compare a record with the ledgers of its store, if there are any; without an index of them, they are searched."""
     if store is None:
         return
-    if not (ledger_paths(store) if index is None else index.ledgers):
+    lookup = LedgerSearch(store) if index is None else index
+    if not lookup.ledgers:
         if facts.head is not None and is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
         return
-    findings = [] if index is None else list(_compare(facts, index.views(facts.key, facts.head), amendments))
-    if index is None or (findings and not index.is_current()):
-        searched = search_ledgers(store, facts.key.name, facts.head)
-        views = [ledger.view(facts.key, facts.head) for ledger in searched]
-        findings = list(_compare(facts, views, amendments))
+    findings = list(_compare(facts, lookup.views(facts.key, facts.head), amendments))
+    if findings and not lookup.is_current():
+        now = LedgerSearch(store)
+        findings = list(_compare(facts, now.views(facts.key, facts.head), amendments))
     yield from findings
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from typing import BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from runcard import checksums
 from runcard.checksums import comparison
@@ -19,10 +19,13 @@ from runcard.files import JsonName, failure, json_name, printable, read_regular
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, FileChange
 from runcard.store.ledger import LedgerKey
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import Progress, Record, TooLargeError
 from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
+
+if TYPE_CHECKING:
+    from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.ledger_search import LedgerSearch
 
 Findings = Iterator[Finding]
 
@@ -38,7 +41,9 @@ class RecordCheck(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, index: "LedgerIndex | LedgerSearch | None" = None
+    ) -> None:
         self.record = record
         self._index = index  # of the ledgers of its store
         self.limits = limits
@@ -148,7 +153,7 @@ class RecordCheck(ABC):
             kind = "chain" if isinstance(error, TooLargeError) else "missing"
             yield self.finding(kind, layout.AMENDMENTS, error.message)
         for name in sorted(layout.NOT_LISTED):
-            if self.record.has(name) and not self.record.has_file(name):
+            if self.record.has_irregular(name):
                 yield self.finding("link", name, "it is not a regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:

@@ -2,6 +2,7 @@
 
 import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from runcard.documents import chain
 from runcard.documents.kinds import GENERATION
@@ -11,10 +12,13 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import RUN, Progress, Record, id_in_lines
 from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.record_check import Findings, RecordCheck
+
+if TYPE_CHECKING:
+    from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.ledger_search import LedgerSearch
 
 
 class RunCheck(RecordCheck):
@@ -25,7 +29,9 @@ class RunCheck(RecordCheck):
     journal = layout.JOURNAL
     sealed_by = "output"
 
-    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, index: "LedgerIndex | LedgerSearch | None" = None
+    ) -> None:
         super().__init__(record, limits, index)
         self._special: set[str] = set()
         self._folded = JournalComparison()

@@ -25,6 +25,7 @@ from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex
+from runcard.store.ledger_search import LedgerSearch
 from runcard.store.record import SESSION, Record
 from runcard.store.sessions.directory import is_being_collected
 from runcard.store.verification.journal_scan import JournalScan
@@ -93,7 +94,9 @@ class SessionCheck(RecordCheck):
             )
             yield self.finding("limits", layout.METADATA, message)
 
-    def __init__(self, record: Record, limits: Limits, index: LedgerIndex | None = None) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, index: LedgerIndex | LedgerSearch | None = None
+    ) -> None:
         super().__init__(record, limits, index)
         self._lines: list[chain.Line] = []  # of the journal
         self._is_renamed = False

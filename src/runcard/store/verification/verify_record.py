@@ -1,11 +1,16 @@
 """Checking one record of either kind."""
 
+from typing import TYPE_CHECKING
+
 from runcard.encoding import Limits
-from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import SESSION, Progress, Record
 from runcard.store.verification.record_check import RecordCheck
 from runcard.store.verification.run import RunCheck
 from runcard.store.verification.verdict import Verdict
+
+if TYPE_CHECKING:
+    from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.ledger_search import LedgerSearch
 
 
 def verify_record(
@@ -13,7 +18,7 @@ def verify_record(
     *,
     progress: Progress | None = None,
     limits: Limits | None = None,
-    index: LedgerIndex | None = None,
+    index: "LedgerIndex | LedgerSearch | None" = None,
 ) -> Verdict:
     """Check a run or a session, in its directory or in an archive, against all recorded digests, chains and ledger entries.
 
