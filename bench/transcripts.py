@@ -19,7 +19,7 @@ from bench.measuring import RUNCARD, BenchError, call, command, cost, environmen
 from bench.table import Row, Target, Times, faster
 from runcard.files import open_regular
 from runcard.transcripts import claude_code
-from runcard.transcripts.lines import open_lines
+from runcard.transcripts.line_reader import open_lines
 
 MEGABYTE = 1_000_000
 CCUSAGE = "ccusage@20.0.24"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
-from runcard.transcripts import lines as line_reader
-from runcard.transcripts.lines import read_lines
+from runcard.transcripts import line_reader
+from runcard.transcripts.line_reader import read_lines
 from runcard.transcripts.reading import read_files
 from runcard.transcripts.sources import find_files
 from transcripts.session_files import assistant, calls, claude, lines, read, slow_sums, sums, usage, user

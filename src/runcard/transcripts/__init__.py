@@ -1,7 +1,7 @@
 """Session files of other agent tools: what they are called, where they are, and the model calls in them.
 
     calls            a call, who made it, and a compact table of many calls in which each call counts once
-    lines            the lines of a file of any size, in flat memory
+    line_reader      the lines of a file of any size, in flat memory
     content          what was read from a file, and what could not be read
     claude_code, codex, gemini, opencode   one module for each tool: its folders, its files, its format
     sources          the tools by name; finding their files

@@ -26,7 +26,7 @@ _ID_BYTES = 8
 _NO_REQUEST = bytes(_ID_BYTES)
 
 
-class Origin(NamedTuple):
+class CallOrigin(NamedTuple):
     """Who made a call, and where; None where the file does not say."""
 
     tool: str
@@ -57,7 +57,7 @@ class Call(NamedTuple):
     """One model call."""
 
     time: int  # milliseconds since 1970, or NO_TIME
-    origin: Origin
+    origin: CallOrigin
     kind: UsageKind
     counts: Counts  # of CLASSES; 0 where unknown
 
@@ -118,9 +118,9 @@ class CallTable:
     def __init__(self) -> None:
         self._calls: dict[bytes, bytes] = {}
         self._kinds: dict[UsageKind, int] = {}
-        self._origins: dict[Origin, int] = {}
+        self._origins: dict[CallOrigin, int] = {}
         self.kinds: list[UsageKind] = []  # the same, by number
-        self.origins: list[Origin] = []
+        self.origins: list[CallOrigin] = []
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -171,7 +171,7 @@ class CallTable:
             self.kinds.append(kind)
         return number
 
-    def origin_number(self, origin: Origin) -> int:
+    def origin_number(self, origin: CallOrigin) -> int:
         if (number := self._origins.get(origin)) is None:
             number = self._origins[origin] = len(self._origins)
             self.origins.append(origin)

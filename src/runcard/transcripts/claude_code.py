@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
-from runcard.transcripts.calls import MAIN, Call, Counts, Origin, UsageKind, call_key, kind_and_counts
+from runcard.transcripts.calls import MAIN, Call, CallOrigin, Counts, UsageKind, call_key, kind_and_counts
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
-from runcard.transcripts.lines import LINE_END, read_lines
+from runcard.transcripts.line_reader import LINE_END, read_lines
 
 if TYPE_CHECKING:
     from runcard.accounting.usage import Source
@@ -244,7 +244,7 @@ class _SessionReader:
             own_key = call_key(f"{call_id}#{position}", request) if position else key
             self._content.calls.add(own_key, Call(time, origin, kind, counts))
 
-    def _origin(self, names: tuple[object, ...]) -> Origin:
+    def _origin(self, names: tuple[object, ...]) -> CallOrigin:
         if any(not isinstance(name, str | bool | None) for name in names):
             names = tuple(name if isinstance(name, str | bool) else None for name in names)
         if (number := self._origins.get(names)) is None:
@@ -253,7 +253,7 @@ class _SessionReader:
 
     def _new_origin(
         self, agent: object, is_sidechain: object, role: object, session: object, cwd: object, branch: object
-    ) -> Origin:
+    ) -> CallOrigin:
         agent_id = text_of(agent) or self._file_agent
         name: str | None
         if agent_id is not None:
@@ -262,7 +262,7 @@ class _SessionReader:
             name = None if is_sidechain is True else MAIN
         folder = text_of(cwd)
         project = None if folder is None else _project(folder, self._folders)
-        return Origin(NAME, text_of(session) or self._file_session, name, project, text_of(branch))
+        return CallOrigin(NAME, text_of(session) or self._file_session, name, project, text_of(branch))
 
     def _usages(self, message: dict[str, Any], model: str | None) -> Sequence[tuple[UsageKind, Counts]]:
         """The usage of a message, and of the calls within it."""

@@ -21,15 +21,15 @@ from runcard.transcripts.calls import (
     MAIN,
     NO_TIME,
     Call,
+    CallOrigin,
     CallTable,
     Counts,
-    Origin,
     UsageKind,
     call_key,
     kind_and_counts,
 )
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
-from runcard.transcripts.lines import LINE_END, read_lines
+from runcard.transcripts.line_reader import LINE_END, read_lines
 
 NAME = "codex"
 TITLE = "Codex"
@@ -204,8 +204,8 @@ class _RolloutReader:
         self._cwd = text_of(meta.get("cwd"))
         self._branch = text_of(object_of(meta.get("git")).get("branch"))
 
-    def _origin(self) -> Origin:
-        return Origin(NAME, self._thread.root or self._thread.id, self._agent, self._cwd, self._branch)
+    def _origin(self) -> CallOrigin:
+        return CallOrigin(NAME, self._thread.root or self._thread.id, self._agent, self._cwd, self._branch)
 
     def _count(self, info: dict[str, Any], time: int) -> None:
         total, last = info.get("total_token_usage"), info.get("last_token_usage")

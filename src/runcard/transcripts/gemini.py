@@ -12,9 +12,9 @@ from runcard.accounting.vendors import gemini_cli
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.files import read_regular, read_stream
-from runcard.transcripts.calls import MAIN, Call, Origin, call_key, kind_and_counts
+from runcard.transcripts.calls import MAIN, Call, CallOrigin, call_key, kind_and_counts
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
-from runcard.transcripts.lines import read_lines
+from runcard.transcripts.line_reader import read_lines
 
 if TYPE_CHECKING:
     from runcard.transcripts.calls import UsageKind
@@ -132,7 +132,7 @@ class _ChatReader:
             call = Call(time, origin, kind, counts)  # type: ignore[arg-type]
             self.content.calls.add(call_key(f"{NAME}:{origin.session}:{name}", "message"), call)
 
-    def _origin(self) -> Origin:
+    def _origin(self) -> CallOrigin:
         session, is_subagent = text_of(self._meta.get("sessionId")), self._meta.get("kind") == _SUBAGENT
         folder = os.path.dirname(self._path)
         if is_subagent and os.path.basename(folder) != "chats":
@@ -140,7 +140,7 @@ class _ChatReader:
         directories = self._meta.get("directories")
         first = text_of(directories[0]) if isinstance(directories, list) and directories else None
         project = _project_root(folder) or first or text_of(self._meta.get("projectHash"))
-        return Origin(NAME, session or self._name, self._name if is_subagent else MAIN, project, None)
+        return CallOrigin(NAME, session or self._name, self._name if is_subagent else MAIN, project, None)
 
 
 def _project_root(folder: str) -> str | None:

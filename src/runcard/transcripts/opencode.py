@@ -14,7 +14,7 @@ from runcard.accounting.vendors import opencode
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.files import read_stream
-from runcard.transcripts.calls import MAIN, Call, Origin, call_key, kind_and_counts
+from runcard.transcripts.calls import MAIN, Call, CallOrigin, call_key, kind_and_counts
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 
 NAME = "opencode"
@@ -171,7 +171,7 @@ def _add(
     project = text_of(folder) or text_of(path.get("cwd")) or text_of(path.get("root"))
     root = text_of(parent)
     agent = MAIN if root is None else text_of(message.get("agent") or message.get("mode")) or session
-    origin = Origin(NAME, root or session, agent, project, None)
+    origin = CallOrigin(NAME, root or session, agent, project, None)
     kind, counts = kind_and_counts(
         usage, source="reported", model=text_of(usage.model), provider=text_of(usage.provider)
     )

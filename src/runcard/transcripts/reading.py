@@ -11,7 +11,7 @@ from runcard.parallel.progress import Progress
 from runcard.transcripts import codex
 from runcard.transcripts.calls import CallTable
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
-from runcard.transcripts.lines import open_lines
+from runcard.transcripts.line_reader import open_lines
 from runcard.transcripts.sources import SOURCES
 from runcard.transcripts.zstd_file import UnpackError, unpacked
 

@@ -11,14 +11,14 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, NotRegularFileError, open_regular, printable, unreadable, walk
 from runcard.transcripts import claude_code, codex, gemini, opencode
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
-from runcard.transcripts.lines import LONGEST, open_lines
+from runcard.transcripts.line_reader import LONGEST, open_lines
 
 ALL = "all"
 _PART = 32 << 20  # bytes of a large file that are read at once, where its lines do not depend on each other
 _BOM = b"\xef\xbb\xbf"
 
 
-class Source(Protocol):
+class AgentTool(Protocol):
     """The module of a tool."""
 
     NAME: str
@@ -33,7 +33,7 @@ class Source(Protocol):
     def read(self, path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent: ...
 
 
-SOURCES: dict[str, Source] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
+SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
 
 
 def find_files(
