@@ -97,6 +97,20 @@ def test_a_progress_line_without_a_request_id_is_the_call_with_the_same_message_
     assert call.origin.agent == "a7"
 
 
+@pytest.mark.parametrize("fork", ["a-fork", "z-fork"])
+def test_a_call_that_a_fork_copied_belongs_to_the_first_session(tmp_path: Path, fork: str) -> None:
+    """A fork has the messages of the first session, under its own id and with the old times."""
+    first, second = (
+        assistant("msg_1", time="2026-11-02T10:00:00Z"),
+        assistant("msg_2", time="2026-11-02T11:00:00Z"),
+    )
+    claude(tmp_path, first)
+    begin = {"type": "queue-operation", "timestamp": "2026-11-02T10:59:59Z", "sessionId": fork}
+    claude(tmp_path, begin, first | {"sessionId": fork}, second | {"sessionId": fork}, name=f"{fork}.jsonl")
+    found = {(call.counts[0], call.origin.session) for call in calls(TOOL, tmp_path)}
+    assert found == {(355, "s-1"), (355, fork)}
+
+
 def test_a_side_chain_without_an_agent_is_not_the_main_agent(tmp_path: Path) -> None:
     claude(tmp_path, assistant(isSidechain=True))
     (call,) = calls(TOOL, tmp_path)

@@ -34,6 +34,7 @@ class CallOrigin(NamedTuple):
     agent: str | None  # its name or its id; MAIN; None: an agent that is not named
     project: str | None  # the folder in which the session was started
     branch: str | None
+    is_copy: bool = False  # the session is a fork, and the call is of an earlier one
 
 
 class UsageKind(NamedTuple):
@@ -194,7 +195,7 @@ class CallTable:
 
 
 def _is_better(call: Call, other: Call) -> bool:
-    """Whether a record of a call has more tokens than another; else a final usage, a named agent, an earlier time.
+    """Whether a record of a call has more tokens than another; else a final usage, a named agent, its own session.
 
     What follows only makes the choice the same in any order.
     """
@@ -206,4 +207,5 @@ def _rank(call: Call) -> tuple[object, ...]:
     agent = call.origin.agent
     agent_rank = 1 if agent == MAIN else 0 if agent is None else 2
     source_rank = {"reported": 2, "partial": 1}.get(call.kind.source or "", 0)
-    return (source_rank, call.counts, agent_rank, -call.time, repr(call.origin), repr(call.kind))
+    is_own = not call.origin.is_copy
+    return (source_rank, call.counts, agent_rank, is_own, -call.time, repr(call.origin), repr(call.kind))

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
-from runcard.transcripts.calls import MAIN, Call, CallOrigin, Counts, UsageKind, call_key, kind_and_counts
+from runcard.transcripts.calls import (
+    MAIN,
+    NO_TIME,
+    Call,
+    CallOrigin,
+    Counts,
+    UsageKind,
+    call_key,
+    kind_and_counts,
+)
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 from runcard.transcripts.line_reader import LINE_END, read_lines
 
@@ -66,6 +75,7 @@ _ID_LENGTH = 64  # bytes that hold the id of a message
 _MINUTE_LENGTH = 29  # of a time up to its minute, with its name
 _HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
+_TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
 _PLACEHOLDER = 2  # output tokens of a message that has only begun
 _OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
 _decode = json.JSONDecoder().raw_decode
@@ -105,6 +115,8 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
     reader = _SessionReader(path, content)
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
+        if reader.began < 0 and not start:
+            reader.find_beginning(line)
         if is_complete and not _is_user(line) and b'"usage"' in line:
             reader.read_record(number, line)
             continue
@@ -151,6 +163,7 @@ class _SessionReader:
         )
         self._origins: dict[tuple[object, ...], int] = {}  # numbers of the table, as below
         self._kinds: dict[tuple[object, ...], int] = {}
+        self.began = NO_TIME  # the time of the first record
         self._last: tuple[bytes, ...] = ()  # parts of the line before: most calls have several lines
 
     def _session_by_path(self, name: str, folder: str) -> str | None:
@@ -159,6 +172,15 @@ class _SessionReader:
             return name
         parts = folder.split("/")
         return parts[-1 - parts[::-1].index("subagents") - 1] if "subagents" in parts[1:] else None
+
+    def find_beginning(self, line: bytes) -> None:
+        """Note the time of the first record that has one."""
+        if match := _TIME.search(line):
+            self.began = milliseconds(match[1].decode("ascii", "replace"))
+
+    def _is_copy(self, time: int) -> bool:
+        """Whether a call is older than its file: a fork begins with the calls of another session."""
+        return 0 <= time < self.began
 
     def read_record(self, number: int, line: bytes) -> None:
         if self._is_repeated(line) or self._read_common(line) or line.isspace():
@@ -217,9 +239,9 @@ class _SessionReader:
             is_final = message["stop_reason"] is not None or counts[1] > _PLACEHOLDER
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             kind = self._kinds[message["model"], tier, is_final]
-            origin = self._origins[_origin_names(record, record, None)]
-            key = call_key(message["id"], record["requestId"])
             time = milliseconds(record["timestamp"])
+            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(time))]
+            key = call_key(message["id"], record["requestId"])
             self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
             return False
@@ -239,7 +261,7 @@ class _SessionReader:
         time = milliseconds(inner.get("timestamp"))
         if time < 0:
             time = milliseconds(record.get("timestamp"))
-        origin = self._origin(_origin_names(record, inner, agent))
+        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(time)))
         for position, (kind, counts) in enumerate(self._usages(message, model)):
             own_key = call_key(f"{call_id}#{position}", request) if position else key
             self._content.calls.add(own_key, Call(time, origin, kind, counts))
@@ -251,9 +273,8 @@ class _SessionReader:
             number = self._origins[names] = self._content.calls.origin_number(self._new_origin(*names))
         return self._content.calls.origins[number]
 
-    def _new_origin(
-        self, agent: object, is_sidechain: object, role: object, session: object, cwd: object, branch: object
-    ) -> CallOrigin:
+    def _new_origin(self, *names: object) -> CallOrigin:
+        agent, is_sidechain, role, session, cwd, branch, is_copy = names
         agent_id = text_of(agent) or self._file_agent
         name: str | None
         if agent_id is not None:
@@ -262,7 +283,8 @@ class _SessionReader:
             name = None if is_sidechain is True else MAIN
         folder = text_of(cwd)
         project = None if folder is None else _project(folder, self._folders)
-        return CallOrigin(NAME, text_of(session) or self._file_session, name, project, text_of(branch))
+        own_session = text_of(session) or self._file_session
+        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True)
 
     def _usages(self, message: dict[str, Any], model: str | None) -> Sequence[tuple[UsageKind, Counts]]:
         """The usage of a message, and of the calls within it."""
