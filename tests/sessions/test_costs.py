@@ -287,9 +287,13 @@ def test_the_tool_of_a_file_is_found_by_its_first_record(cli: Cli, tmp_path: Pat
     one = write(tmp_path / "x.jsonl", assistant())
     other = write(tmp_path / "y.jsonl", meta(), turn(), event(token_counts(9, 1), token_counts(9, 1)))
     assert run(cli, "--source", "all", one, other)["totals"]["calls"] == 2
+    assert run(cli, "--source", "all", tmp_path)["totals"]["calls"] == 2
     outcome = cli("costs", "--source", "all", write(tmp_path / "z.jsonl", {"a": 1}))
     assert outcome.code == 1
     assert "is no session file of a known tool" in outcome.err
+    data = run(cli, "--source", "all", tmp_path, code=2)
+    assert data["totals"]["calls"] == 2
+    assert [part["reason"] for part in data["unread"]] == ["its first record is of no known tool"]
 
 
 def test_what_could_not_be_read_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -104,9 +104,7 @@ def is_session_file(path: str) -> bool:
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of this tool."""
-    return record.get("type") in _KNOWN_TYPES and (
-        "sessionId" in record or "uuid" in record or "leafUuid" in record
-    )
+    return record.get("type") in _KNOWN_TYPES and "payload" not in record
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:

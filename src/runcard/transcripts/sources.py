@@ -46,13 +46,24 @@ def find_files(
     files: dict[str, TranscriptFile] = {}
     unread: list[UnreadPart] = []
     folders = _named_folders(tools, paths, files) if paths else _own_folders(tools, environ)
+    is_mixed = bool(paths) and len(tools) > 1  # sessions of several tools in one folder
     for tool, folder in folders:
         for found in _below(tool, folder, unread):
-            files.setdefault(found.path, found)
+            if found.path not in files:
+                files[found.path] = _detected(found, tools, unread) if is_mixed else found
+    files = {path: file for path, file in files.items() if file.tool}
     if not files and not unread:
         raise _nothing_found(tools, [folder for _, folder in folders] or list(paths))
     parts = [part for path in sorted(files) for part in _parts(files[path])]
-    return parts, unread
+    return parts, list(dict.fromkeys(unread))
+
+
+def _detected(file: TranscriptFile, tools: Sequence[str], unread: list[UnreadPart]) -> TranscriptFile:
+    """The same file for the tool that wrote it; for no tool where that is not known."""
+    tool = detect(file.path, tools)
+    if tool is None:
+        unread.append(UnreadPart(file.path, None, "its first record is of no known tool"))
+    return file._replace(tool=tool or "")
 
 
 def _own_folders(tools: Sequence[str], environ: Mapping[str, str] | None) -> list[tuple[str, str]]:
