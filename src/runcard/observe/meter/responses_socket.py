@@ -169,10 +169,9 @@ class SocketCall(CallOnWire):
     def refuse(self, event: Mapping[str, Any]) -> None:
         """An error in place of a reply: as in HTTP, nothing was generated."""
         status = event.get("status")
-        has_status = type(status) is int
-        self.reply_head = ResponseHead(status, "", ()) if has_status else _OPENED
+        self.reply_head = ResponseHead(status, "", ()) if isinstance(status, int) else _OPENED
         error = error_fields(ReplyFields(as_mapping(event.get("error")) or event))
-        self.set_error({**error, **({"status": status} if has_status else {})})
+        self.set_error({**error, **({"status": status} if isinstance(status, int) else {})})
         self.finish()
 
     def finish(self) -> None:
