@@ -49,14 +49,13 @@ class MeteredCalls:
     def call_finished(self, call: FinishedCall) -> None:
         """A call is over; it is recorded soon."""
         self.calls += 1
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._record_calls, name="runcard-meter-calls", daemon=True
-            )
-            self._thread.start()
         try:
+            if self._thread is None:
+                thread = threading.Thread(target=self._record_calls, name="runcard-meter-calls", daemon=True)
+                thread.start()
+                self._thread = thread
             self._queue.put(call, timeout=0 if self._lost else _PATIENCE)
-        except queue.Full:
+        except (queue.Full, RuntimeError):  # it is far behind, or no thread can be started
             self._lost += 1
 
     def not_understood(self, kind: str) -> None:
