@@ -2,8 +2,8 @@
 
 make bench                     everything at full size, about 15 minutes on two quiet cores
 make bench ARGS=--quick        smaller sizes, about 3 minutes
-make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, masking, collecting,
-                               archiving, verifying, journals, plans, ruby
+make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
+                               collecting, archiving, verifying, journals, plans, ruby, transcripts
 make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
@@ -24,12 +24,14 @@ from bench import (
     hashing,
     journals,
     masking,
+    metering,
     plans,
     recording,
     results,
     ruby,
     running,
     startup,
+    transcripts,
     verifying,
 )
 from bench.table import Row, print_table
@@ -48,6 +50,7 @@ PARTS: dict[str, Part] = {
     "recording": recording.measure,
     "concurrency": concurrency.measure,
     "running": running.measure,
+    "metering": metering.measure,
     "masking": masking.measure,
     "collecting": collecting.measure,
     "archiving": archiving.measure,
@@ -55,6 +58,7 @@ PARTS: dict[str, Part] = {
     "journals": journals.measure,
     "plans": plans.measure,
     "ruby": ruby.measure,
+    "transcripts": transcripts.measure,
 }
 OPTIONS = {"--quick", "--save"}
 

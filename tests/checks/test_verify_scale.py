@@ -1,5 +1,6 @@
 """verify with many records and long ledgers: what is read, how often, in which process and in how much memory."""
 
+import gc
 import json
 import os
 import re
@@ -131,6 +132,22 @@ def test_the_index_of_a_ledger_takes_little_memory(outputs: Path) -> None:
     found, peak = report(outputs)
     assert (found["intact"], found["complete"], found["findings"]) == (True, True, [])
     assert peak - small < 300 * 20_000  # all of the ledger, parsed, would take more than 100 MB
+
+
+def test_a_record_that_was_checked_leaves_nothing_in_memory(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without garbage to collect, the memory does not depend on when the collector runs."""
+    damage(outputs)
+    monkeypatch.setattr(forks, "cores", lambda: 1)
+    list(verify(outputs))
+    gc.collect()
+    gc.disable()
+    try:
+        list(verify(outputs))
+        assert gc.collect() < RUNS
+    finally:
+        gc.enable()
 
 
 def test_one_record_is_found_in_a_long_ledger_without_parsing_it(

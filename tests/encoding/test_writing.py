@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoding.plain_data import deep_in_the_stack, exactly, innermost, nested, simple_values, values
-from runcard.encoding import both_forms, canonical_json, decode_json, encode_json
+from runcard.encoding import both_forms, canonical_json, decode_json, decode_json_line, encode_json
 from runcard.encoding.json.writer import COMPACT, Layout
 from runcard.errors import EncodingError
 
@@ -222,3 +222,34 @@ def test_writing_leaves_the_data_alone(value: object) -> None:
     encode_json(value)
     canonical_json(value)
     assert exactly(value) == before
+
+
+@settings(deadline=None, max_examples=80)
+@given(values | simple_values, st.booleans())
+def test_plain_data_has_the_same_canonical_form(value: object, ensure_ascii: bool) -> None:  # noqa: FBT001
+    data = json.dumps(value, ensure_ascii=ensure_ascii).encode()
+    line = decode_json_line(data)
+    assert repr(line.value) == repr(decode_json(data))
+    assert canonical_json(line.value, is_plain=line.is_plain) == canonical_json(decode_json(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "is_plain"),
+    [
+        (b'{"seq":1,"elapsed":0.5,"tags":["a",null,true]}', True),
+        (b'{"n":999999999999999}', True),
+        (b'{"n":9007199254740993}', False),
+        (b'{"n":1.0}', False),
+        (b'{"n":1e300}', False),
+        ('{"é":1}'.encode(), False),
+        (b'{"\\u00e9":1}', False),
+    ],
+)
+def test_what_is_plain(data: bytes, is_plain: bool) -> None:  # noqa: FBT001
+    assert decode_json_line(data).is_plain is is_plain
+
+
+@pytest.mark.parametrize("data", [b'{"a":1,"a":1}', b'{"a":NaN}', b'{"a":1}}', b"", b'{"a":1e999}'])
+def test_a_line_is_read_as_strictly_as_a_document(data: bytes) -> None:
+    with pytest.raises(EncodingError):
+        decode_json_line(data)

@@ -114,7 +114,8 @@ def test_the_output_loop_calls_a_function_once(tmp_path: Path) -> None:
 
     class Log:
         def feed(self, stream: str, data: bytes) -> None:
-            calls.append(f"{stream} {data.decode().strip()}")
+            if data:
+                calls.append(f"{stream} {data.decode().strip()}")
 
     relay = Relay(child, [OutputStream("stdout", output, copy)], None, Log(), ProcessTree(child.pid))
     relay.call_once_readable(readable, lambda: calls.append("called"))

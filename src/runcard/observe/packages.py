@@ -14,7 +14,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from runcard.files import open_regular
 
@@ -30,15 +29,8 @@ _HEAD = 64 * 1024  # bytes of a metadata file that are read
 _UNSETTLED = 3.0  # seconds in which a folder can change again without a new time
 _MOST_FOLDERS = 100  # that are remembered
 
-
-class _KnownFolder(NamedTuple):
-    """The packages of a folder as it was at some time."""
-
-    state: tuple[int, ...]
-    versions: dict[str, str | None]
-
-
-_known_folders: dict[str, _KnownFolder] = {}
+# The packages of a folder, and the state that it had then, by its path.
+_known_folders: dict[str, tuple[tuple[int, ...], dict[str, str | None]]] = {}
 
 
 def packages(path: Iterable[object]) -> dict[str, str | None]:
@@ -53,14 +45,14 @@ def packages(path: Iterable[object]) -> dict[str, str | None]:
 def _in_folder(folder: str) -> dict[str, str | None]:
     state = _settled_state(folder)
     known = _known_folders.get(folder)
-    if known is not None and known.state == state:
-        return known.versions
+    if known is not None and known[0] == state:
+        return known[1]
     entries = _entries(folder)
     versions = _versions(folder, entries)
     if state is not None and all(map(_NAME_AND_VERSION.fullmatch, entries)):  # no file was read
         if len(_known_folders) >= _MOST_FOLDERS:
             _known_folders.clear()
-        _known_folders[folder] = _KnownFolder(state, versions)
+        _known_folders[folder] = state, versions
     return versions
 
 

@@ -21,5 +21,4 @@ def load_modules() -> None:
     import runcard.documents.run.generation  # noqa: PLC0415
     import runcard.observe.git.worktree  # noqa: PLC0415
     import runcard.observe.input_patterns  # noqa: PLC0415
-    import runcard.observe.packages  # noqa: PLC0415
     import runcard.parallel.helper_pool  # noqa: F401, PLC0415

@@ -123,7 +123,7 @@ class MeteredCalls:
 
 
 def _not_understood(kind: str) -> str:
-    return f"{kind} is not understood: what it used and cost is not part of the totals"
+    return f"{kind} is not understood"
 
 
 def _short(some_id: str) -> bytes:

@@ -11,35 +11,31 @@ import contextlib
 import hashlib
 import itertools
 import os
-import re
-import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable, walked_entries
+from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot
 from runcard.digests import Digest, sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
-from runcard.documents.run.events import RUN_HEARTBEAT, WARNING_ADDED
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
-from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
+from runcard.encoding import JsonObject, encode_json
 from runcard.errors import StoreError
 from runcard.files import (
     FileKind,
     Sync,
-    WalkEntry,
     failure,
     json_name,
     printable,
     sizes,
     sync_tree,
 )
-from runcard.observe.clock import timestamp
+from runcard.recording.closing_events import ClosingEvents
 from runcard.recording.journal_facts import FoldedEvents, JournalFacts, WrittenEvents
+from runcard.recording.run_contents import RunContents
 from runcard.recording.run_documents import (
     file_digest,
     generation_class,
@@ -53,7 +49,6 @@ from runcard.store.journal import read_blocks
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
-from runcard.store.runs.heartbeat import read_heartbeat
 from runcard.store.runs.open_journals import OpenJournals, OwnJournal, find_run_id
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
 from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
@@ -61,11 +56,6 @@ from runcard.views.run_readme import MAX_ROWS, is_readme_of, readme
 CHANGING = "changing-files"  # the type of the warning about files that a process still writes to
 
 _FILES_IN_WARNING = 20
-
-_OWN_NAMES = {*layout.NOT_LISTED, layout.README, layout.OTHER_README}
-_LEFTOVER = re.compile(
-    r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
-)
 
 
 class RecorderState(NamedTuple):
@@ -90,22 +80,20 @@ class RunCloser:
         # Of the lines in the order in which they are found; a recorder has folded its own.
         self._first_fold: FoldedEvents | None = None if state else FoldedEvents()
         on_line = None if state else self._read_line
-        self._journals = OpenJournals(run, run_id, on_line, own=state.journal if state else None)
-        self._has_added_events = False  # by the closing itself
-        start = state.start if state else self._find_start(document if open_id is not None else None)
+        journals = OpenJournals(run, run_id, on_line, own=state.journal if state else None)
+        start = state.start if state else _find_start(journals, document if open_id is not None else None)
         if start is None:
             raise StoreError(
                 f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it started",
                 hint="restore one of them; the files in it are kept as they are",
             )
         self.start: JsonObject = start
-        self._run_id = str(run_id_in(start))
-        self._writer = f"w-{sha256_bytes(f'runcard-closing-1:{self._run_id}'.encode()).hex[:8]}"
+        self._events = ClosingEvents(start, journals, self._facts)
         self._metadata_is_ours = document is start or document == start
         self._journal_is_ours = False  # whether this process wrote, and so checked, every event
         self._readme_name = layout.README
         self._newest_file: str | None = None  # when it was written, of a run that died
-        self._list_kinds()
+        self._contents = RunContents(run)
 
     def close(self) -> JsonObject:
         """Close the run; returns its final document."""
@@ -130,7 +118,9 @@ class RunCloser:
     def _sync_files(self, new_document: str) -> None:
         """Make all files durable, with the one that replaces metadata.json next."""
         own = (new_document, layout.CHECKSUMS)
-        others = ((path, kind) for path, kind in self._walked() if path not in {layout.METADATA, *own})
+        others = (
+            (path, kind) for path, kind in self._contents.walked() if path not in {layout.METADATA, *own}
+        )
         try:
             sync_tree(self.run, itertools.chain(((name, FileKind.FILE) for name in own), others))
         except OSError as error:
@@ -154,86 +144,24 @@ class RunCloser:
             return state.start
         return read_document(path)
 
-    def _list_kinds(self) -> None:
-        """List the contents of the directory: once, and again when something has moved."""
-        self._contents = walk_unstable(self.run)
-        self._removed: set[str] = set()  # since then
-        self._kinds = {path: kind for path, kind in self._walked() if _is_own_name(path)}
-
-    def _walked(self) -> Iterator[WalkEntry]:
-        """The contents of the directory, in order."""
-        return (entry for entry in walked_entries(self._contents) if entry.path not in self._removed)
-
-    def _find_start(self, document: JsonObject | None) -> JsonObject | None:
-        """The start document, from the journal or from metadata.json."""
-        start = fold.start_document_in(self._journals.lines) or document
-        return start if isinstance(start, dict) and generation_class().check(start).valid else None
-
-    def _add_warning(self, kind: str, message: str, **more: str) -> None:
-        payload = {"type": kind, "message": message, **more}
-        self._add_event(WARNING_ADDED, payload, self._last_time(), "warning")
-
-    def _add_last_heartbeat(self) -> None:
-        """Add the last sign of life of a run whose end no event tells; the future does not count."""
-        heartbeat, now = read_heartbeat(self.run, self._run_id), timestamp(datetime.now(UTC))
-        if heartbeat is None or self._journal_facts().has_ended:
-            return
-        if self._last_time() < heartbeat <= now:
-            self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
-
-    def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:
-        """Add an event of the closing itself; it is the same whichever process closes the run."""
-        own_lines = [entry.line for entry in self._journals.of_writer(self._writer)]
-        if payload in [line.get("payload") for line in own_lines]:
-            return  # added by an earlier closing that was killed
-        prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
-        fields = {
-            "seq": len(own_lines) + 1,
-            "timestamp": timestamp,
-            "level": level,
-            "event": event,
-            "experiment_id": self.start["generation"]["experiment_id"],
-            "run_id": self._run_id,
-            "elapsed": None,
-            "writer": self._writer,
-        }
-        salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
-        raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        entry = chain.JournalEntry(0, raw, decode_json(raw))
-        facts = self._journal_facts()
-        if self._journals.add(entry):
-            facts.add(entry)
-        self._has_added_events = True
-
-    def _last_time(self) -> str:
-        last: str = self._journal_facts().last_time or self.start["generation"]["timestamp_start"]
-        return last
-
-    def _journal_facts(self) -> JournalFacts:
-        """What all events tell; of the own journal it is rarely needed."""
-        if self._facts is None or self._facts.run_id != self._run_id:
-            self._facts = JournalFacts(self._run_id)
-            for entry in self._journals.of_each_writer():
-                self._facts.add(entry)
-        return self._facts
-
     def _settle_files(self) -> None:
         """Move user files that have runcard's names, and merge the journals into one.
 
         Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        self._remove_leftovers()
+        self._contents.remove_leftovers()
         if self._state is None:
-            self._add_last_heartbeat()
+            self._events.add_last_heartbeat(self.run)
         moves = user_file_moves(self.run, list(self._clashing_names()))
         for name, path in moves.items():
-            self._add_warning(
+            self._events.add_warning(
                 "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
             )
         self._warn_about_journals()
         self._warn_about_special_files(moves)
         if self._state is None:
-            self._newest_file = self._newest_file_time(moves)
+            own = {*layout.NOT_LISTED, *layout.journal_names(self._contents.kinds), self._readme_name}
+            self._newest_file = self._contents.newest_file_time(own - {*moves})
         self._fold_events()
         if moves or not self._is_merged():
             self._merge_journals(moves)
@@ -246,19 +174,10 @@ class RunCloser:
             if len(self._first_fold.last_lines) > 1:
                 self._first_fold = None  # the lines are to be merged first
 
-    def _remove_leftovers(self) -> None:
-        """Remove temporary files of processes that were killed."""
-        leftovers = [name for name, kind in self._kinds.items() if kind is FileKind.FILE]
-        for name in filter(_LEFTOVER.fullmatch, leftovers):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.run, name))
-            self._removed.add(name)
-            del self._kinds[name]
-
     def _fold_events(self) -> None:
         """Fold the events in the order of time: that in which one writer's lines were found, if none were added."""
         folded, self._first_fold = self._first_fold, None
-        if folded is None or self._has_added_events or not self._journals.has_one_writer:
+        if folded is None or self._events.has_added or not self._journals.has_one_writer:
             folded = FoldedEvents()
             for entry in self._journals:
                 folded.add(entry.line)
@@ -266,28 +185,17 @@ class RunCloser:
         self._folded = folded.events.document(self.start, self._newest_file)
         self._chains = chain.heads(folded.last_lines.values())
 
-    def _newest_file_time(self, moves: Collection[str]) -> str | None:
-        """When the newest file was written, besides those that closing writes itself; the future does not count."""
-        own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
-        now, newest = time.time(), 0.0
-        for path, kind in self._walked():
-            if kind is FileKind.FILE and path not in own:
-                with contextlib.suppress(OSError):  # removed meanwhile
-                    written = os.lstat(os.path.join(self.run, path)).st_mtime
-                    newest = max(newest, written if written <= now else 0.0)
-        return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
-
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and no other file does."""
         journals = self._journals
-        if self._has_added_events or [file.path for file in journals.files] != [self._journal_path]:
+        if self._events.has_added or [file.path for file in journals.files] != [self._journal_path]:
             return False
         is_in_order = journals.has_one_writer or _sha256(journals.blocks()) == journals.sha256.hexdigest()
         return is_in_order and not journals.files[0].has_repeated_lines
 
     def _merge_journals(self, moves: dict[str, str]) -> None:
         """Write all lines to one journal, move user files, and remove the other journals."""
-        name = layout.other_journal(self._writer)
+        name = layout.other_journal(self._events.writer)
         is_merged = layout.JOURNAL not in moves and self._is_journal_merged()
         if not is_merged:
             write_run_file(self.run, name, self._journals.blocks, sync=Sync.FILE)
@@ -303,7 +211,11 @@ class RunCloser:
             if file.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(file.path)
-        self._list_kinds()
+        self._contents.list()
+
+    @property
+    def _journals(self) -> OpenJournals:
+        return self._events.journals
 
     @property
     def _journal_path(self) -> str:
@@ -320,29 +232,29 @@ class RunCloser:
 
     def _clashing_names(self) -> Iterator[str]:
         """Names of runcard that files of the user have."""
-        if not self._metadata_is_ours and layout.METADATA in self._kinds:
+        if not self._metadata_is_ours and layout.METADATA in self._contents.kinds:
             yield layout.METADATA
         foreign = {file.name for file in self._journals.files if file.has_foreign_lines}
-        for name in layout.journal_names(self._kinds):
-            if name in foreign or self._kinds[name] is not FileKind.FILE:
+        for name in layout.journal_names(self._contents.kinds):
+            if name in foreign or self._contents.kinds[name] is not FileKind.FILE:
                 yield name
-        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
+        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._contents.kinds)
         if self._is_user_readme(layout.README):
             self._readme_name = layout.OTHER_README
             if self._is_user_readme(layout.OTHER_README):
                 yield layout.OTHER_README
-        if layout.CHECKSUMS in self._kinds and not self._is_our_listing():
+        if layout.CHECKSUMS in self._contents.kinds and not self._is_our_listing():
             yield layout.CHECKSUMS
 
     def _is_user_readme(self, name: str) -> bool:
-        if name not in self._kinds:
+        if name not in self._contents.kinds:
             return False
         data = read_bytes(os.path.join(self.run, name))
-        return data is None or not is_readme_of(data, self._run_id)
+        return data is None or not is_readme_of(data, self._events.run_id)
 
     def _is_our_listing(self) -> bool:
         """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
-        listing = snapshot(self.run, self._walked(), layout.NOT_LISTED).contents.listing
+        listing = snapshot(self.run, self._contents.walked(), layout.NOT_LISTED).contents.listing
         return file_digest(os.path.join(self.run, layout.CHECKSUMS)) == listing.digest
 
     def _warn_about_journals(self) -> None:
@@ -350,41 +262,43 @@ class RunCloser:
         for file in self._journals.files:
             if file.torn:
                 torn = f"the last line was torn, {len(file.torn)} bytes were dropped"
-                self._add_warning("torn-tail", f"{file.name}: {torn}")
-        if self._state and not self._has_added_events and self._journals.has_one_writer:
+                self._events.add_warning("torn-tail", f"{file.name}: {torn}")
+        if self._state and not self._events.has_added and self._journals.has_one_writer:
             self._journal_is_ours = self._journals.sha256.hexdigest() == self._state.journal.sha256
         if self._journal_is_ours and self._state:
             self._first_fold = self._state.events.take(self._state.journal.head.count)
             return
-        for writer, fault in sorted(self._journal_facts().first_faults.items()):
-            self._add_warning(
+        for writer, fault in sorted(self._events.facts.first_faults.items()):
+            self._events.add_warning(
                 layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}"
             )
 
     def _warn_about_special_files(self, moves: dict[str, str]) -> None:
         """Warn about FIFOs, sockets and devices, under the path that they will have."""
-        for path, kind in self._walked():
+        for path, kind in self._contents.walked():
             if kind is FileKind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
                 message = f"{name} is neither a file nor a link: it is left out of the record"
-                self._add_warning(layout.SPECIAL, message, path=name)
+                self._events.add_warning(layout.SPECIAL, message, path=name)
 
     def _write_readme(self) -> None:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
-        outputs = (path for path, kind in self._walked() if kind is FileKind.FILE and path not in own)
+        outputs = (
+            path for path, kind in self._contents.walked() if kind is FileKind.FILE and path not in own
+        )
         files = sizes(self.run, outputs)
         first, more = list(itertools.islice(files, MAX_ROWS)), sum(1 for _ in files)
         page = readme(self._folded, first, more).encode()
         if is_too_large(page):
             page = readme(fold.cut_to_size(self._folded), first, more).encode()
         write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
-        self._kinds[self._readme_name] = self._contents[self._readme_name] = FileKind.FILE
+        self._contents.add_file(self._readme_name)
         self._readme_data = page
 
     def _write_checksums(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
-        listed = snapshot(self.run, self._walked(), layout.NOT_LISTED)
+        listed = snapshot(self.run, self._contents.walked(), layout.NOT_LISTED)
         contents = listed.contents
         if listed.changing:
             self._warn_about_changing_files(listed.changing)
@@ -400,8 +314,8 @@ class RunCloser:
         more = f" and {len(names) - _FILES_IN_WARNING} more" if names[_FILES_IN_WARNING:] else ""
         shown = ", ".join(names[:_FILES_IN_WARNING]) + more
         if not self._journals.stays_readable:
-            self._journals = OpenJournals(self.run, self._run_id)  # merged by now
-        self._add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
+            self._events.journals = OpenJournals(self.run, self._events.run_id)  # merged by now
+        self._events.add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
         self._fold_events()
         self._merge_journals({})
         self._write_readme()
@@ -424,18 +338,17 @@ class RunCloser:
         return fold.add_file_facts(self._folded, files)
 
 
+def _find_start(journals: OpenJournals, document: JsonObject | None) -> JsonObject | None:
+    """The start document, from the journal or from metadata.json."""
+    start = fold.start_document_in(journals.lines) or document
+    return start if isinstance(start, dict) and generation_class().check(start).valid else None
+
+
 def _sha256(blocks: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for block in blocks:
         digest.update(block)
     return digest.hexdigest()
-
-
-def _is_own_name(path: str) -> bool:
-    """Whether a path in the directory of a run is one of runcard's own names."""
-    if "/" in path:
-        return False
-    return path in _OWN_NAMES or bool(layout.journal_names([path]) or _LEFTOVER.fullmatch(path))
 
 
 def ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, size
@@ -16,10 +17,22 @@ from runcard.observe.process import this_process
 from runcard.recording.argument_checks import check_config, check_labels
 from runcard.version import __version__
 
+if TYPE_CHECKING:
+    from runcard.masking.marks import Masked
+
 MaskedCounts = dict[str, dict[str, int]]  # where → rule → how often
 
 # As W3C writes it: no version ff, and neither id all zeros.
 _TRACEPARENT = "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+
+
+class _GivenValues(NamedTuple):
+    """What the user says about a run."""
+
+    configuration: JsonObject
+    labels: JsonObject
+    command: list[str]
+    reproduce: JsonObject | None  # the options for running it again
 
 
 def start_settings(
@@ -60,22 +73,7 @@ def start_document(
     keep_secrets: bool,
 ) -> tuple[JsonObject, MaskedCounts]:
     """The start document of a run, and how often each rule masked something in it."""
-    configuration = {"model": None, "provider": None, **given_configuration(settings)}
-    labels, command = settings["labels"], settings["command"]
-    reproduce = settings.get("reproduce")
-    counts: MaskedCounts = {}
-    if not keep_secrets:
-        masked = mask_data(configuration)
-        configuration, counts["configuration"] = masked.value, dict(masked.counts)
-        masked = mask_data(labels)
-        labels, counts["labels"] = masked.value, dict(masked.counts)
-        masked_command = mask_command(command)
-        command, counts["command"] = masked_command.value, dict(masked_command.counts)
-        add_counts(counts["command"], settings.get("masked_in_command", {}))
-        if reproduce is not None:
-            masked = mask_data(reproduce)
-            reproduce, counts["reproduce"] = masked.value, dict(masked.counts)
-    add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
+    given, counts = _given_values(settings, keep_secrets=keep_secrets)
     document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},
@@ -87,13 +85,13 @@ def start_document(
             "timestamp_start": timestamp(clock.started),
             "timestamp_end": None,
             "duration_seconds": None,
-            "command": command,
+            "command": given.command,
             "exit_code": None,
-            "labels": labels,
+            "labels": given.labels,
             "process": this_process(),
             "estimated": [],
         },
-        "configuration": configuration,
+        "configuration": given.configuration,
         "data_sources": {"files": [], "total_files": 0, "total_bytes": 0, "total_tokens": None},
         "environment": {
             "runcard_version": __version__,
@@ -108,11 +106,35 @@ def start_document(
     }
     if function := settings.get("function"):
         document["generation"]["function"] = function
-    if reproduce is not None:
-        document["reproduce"] = reproduce
+    if given.reproduce is not None:
+        document["reproduce"] = given.reproduce
     if keep_secrets:
         document["keep_secrets"] = True
     return document, counts
+
+
+def _given_values(settings: JsonObject, *, keep_secrets: bool) -> tuple[_GivenValues, MaskedCounts]:
+    """The user's values as they are recorded, and how often each rule masked something in them."""
+    given = _GivenValues(
+        {"model": None, "provider": None, **given_configuration(settings)},
+        settings["labels"],
+        settings["command"],
+        settings.get("reproduce"),
+    )
+    counts: MaskedCounts = {}
+    if not keep_secrets:
+        masked: dict[str, Masked[Any]] = {
+            "configuration": mask_data(given.configuration),
+            "labels": mask_data(given.labels),
+            "command": mask_command(given.command),
+        }
+        if given.reproduce is not None:
+            masked["reproduce"] = mask_data(given.reproduce)
+        given = given._replace(**{name: each.value for name, each in masked.items()})
+        counts = {name: dict(each.counts) for name, each in masked.items()}
+        add_counts(counts["command"], settings.get("masked_in_command", {}))
+    add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
+    return given, counts
 
 
 def cut_start_document(document: JsonObject, limit: int) -> list[str]:

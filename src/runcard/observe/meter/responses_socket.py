@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.encoding import JsonObject
 from runcard.observe.clients.endpoints import Endpoint
 from runcard.observe.clients.plain_deltas import is_response_delta
+from runcard.observe.clients.reply_reader import error_fields
 from runcard.observe.clients.reply_stream import MalformedError, decoded
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
@@ -86,6 +88,10 @@ class ResponsesSocket:
             if call is None:  # its request was not understood
                 call = self._new_call(None, b"")
                 self._waiting.append(call)
+            if kind == "error" and not call.reader.began:
+                self._waiting.popleft()
+                call.refuse(event)
+                continue
             call.reply_head = _OPENED
             call.reader.add(event, streamed=True)
             if kind in _LAST_EVENTS:
@@ -158,6 +164,19 @@ class SocketCall(CallOnWire):
         if self.reader.error is not None:
             status = last.get("status")
             self.set_error({**self.reader.error, **({"status": status} if isinstance(status, int) else {})})
+        self.finish()
+
+    def refuse(self, event: Mapping[str, Any]) -> None:
+        """An error in place of a reply: as in HTTP, nothing was generated."""
+        error, status = (
+            error_fields(ReplyFields(as_mapping(event.get("error")) or event)),
+            event.get("status"),
+        )
+        self.reply_head = _OPENED
+        if isinstance(status, int) and not isinstance(status, bool):
+            self.reply_head = ResponseHead(status, "", ())
+            error["status"] = status
+        self.set_error(error)
         self.finish()
 
     def finish(self) -> None:
