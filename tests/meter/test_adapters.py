@@ -520,41 +520,51 @@ def test_the_configuration_of_a_project_counts_only_if_it_is_trusted(tmp_path: P
 # Gemini CLI.
 
 
-def selected_login(adaptation: Adaptation) -> object:
-    path = adaptation.variables.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
-    return path and json.loads(Path(path).read_text())["security"]["auth"]["selectedType"]
+LOGIN = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 
 
-def test_gemini_cli_logs_in_as_it_would_without_the_meter(tmp_path: Path) -> None:
-    """A base URL in the environment would change it, and the model with it."""
-    assert selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")) == "gemini-api-key"
-    assert (
-        selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x", GOOGLE_GEMINI_BASE_URL=OWN))
-        is None
+def test_gemini_cli_with_a_login_needs_the_variable_only(tmp_path: Path) -> None:
+    write(
+        tmp_path / "home/.gemini/settings.json",
+        '{"security": {"auth": {"selectedType": "gemini-api-key",}}} // mine',
     )
-    write(tmp_path / "home/.gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
-    assert selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")) is None
+    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == f"{BASE}/google"
+    assert adaptation.gaps == []
 
 
-def test_other_defaults_of_gemini_cli_are_kept(tmp_path: Path) -> None:
-    path = write(tmp_path / "defaults.json", '{"ui": {"theme": "x"}, /* mine */ "security": {"a": 1,},}')
-    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x", GEMINI_CLI_SYSTEM_DEFAULTS_PATH=path)
-    defaults = json.loads((tmp_path / "private").read_text())
-    assert defaults == {
-        "ui": {"theme": "x"},
-        "security": {"a": 1, "auth": {"selectedType": "gemini-api-key"}},
-    }
-    assert selected_login(adaptation) == "gemini-api-key"
+def test_gemini_cli_without_a_login_is_left_alone(tmp_path: Path) -> None:
+    """It would refuse to start: a base URL in the environment changes how it logs in."""
+    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
+    assert "GOOGLE_GEMINI_BASE_URL" not in adaptation.variables
+    assert [gap.reason.partition(",")[0] for gap in adaptation.gaps] == [
+        "Gemini CLI has no login in its settings"
+    ]
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"GOOGLE_GENAI_USE_VERTEXAI": "true"}, {"GOOGLE_GENAI_USE_GCA": "true"}, {"CLOUD_SHELL": "true"}],
-)
-def test_other_logins_of_gemini_cli_are_gaps(tmp_path: Path, environment: dict[str, str]) -> None:
-    adaptation = adapted(tmp_path, "gemini -p x", **environment)
+def test_a_script_may_run_gemini_cli(tmp_path: Path) -> None:
+    write(tmp_path / "bin/gemini", "")
+    path = str(tmp_path / "bin")
+    assert "GOOGLE_GEMINI_BASE_URL" not in adapted(tmp_path, "./script.sh", PATH=path).variables
+    assert adapted(tmp_path, "./script.sh", PATH=path).gaps == []
+    assert len(adapted(tmp_path, "./script.sh", PATH=path, GEMINI_API_KEY="x").gaps) == 1
+    assert len(adapted(tmp_path, "gemini", PATH=path, GEMINI_API_KEY="x").gaps) == 1
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
+    assert "GOOGLE_GEMINI_BASE_URL" in adapted(tmp_path, "./script.sh", PATH=path).variables
+
+
+@pytest.mark.parametrize("login", ["vertex-ai", "oauth-personal", "compute-default-credentials"])
+def test_other_logins_of_gemini_cli_are_gaps(tmp_path: Path, login: str) -> None:
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
+    write(tmp_path / "work/.gemini/settings.json", {"security": {"auth": {"selectedType": login}}})
+    adaptation = adapted(tmp_path, "gemini -p x")
     assert "GOOGLE_GEMINI_BASE_URL" not in adaptation.variables
     assert adaptation.gaps[0].reason.startswith("Gemini CLI logs in with ")
+
+
+def test_a_url_of_the_user_for_gemini_cli(tmp_path: Path) -> None:
+    adaptation = adapted(tmp_path, "gemini -p x", GOOGLE_GEMINI_BASE_URL=OWN)
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
 
 
 def test_a_url_in_the_env_file_of_the_user_is_used(tmp_path: Path) -> None:
@@ -572,6 +582,7 @@ def test_an_env_file_with_empty_values_and_many_empty_lines(tmp_path: Path) -> N
 
 
 def test_a_url_in_the_env_file_of_a_project_gets_no_request_from_us(tmp_path: Path) -> None:
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
     write(tmp_path / "work/.env", "GOOGLE_GEMINI_BASE_URL=https://evil.example")
     adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
     assert "https://evil.example" not in upstreams(adaptation)

@@ -101,6 +101,9 @@ def test_a_cloud_that_the_meter_stays_out_of(tmp_path: Path) -> None:
     ("name", "client"), [("codex", "Codex"), ("gemini", "Gemini CLI"), ("opencode", "OpenCode")]
 )
 def test_an_agent_of_which_no_call_was_seen(tmp_path: Path, name: str, client: str) -> None:
+    login = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (tmp_path / "home/.gemini").mkdir(parents=True)
+    (tmp_path / "home/.gemini/settings.json").write_text(json.dumps(login))
     run = run_agent(tmp_path, name, {}, "x", GEMINI_API_KEY="x")
     printed(run)
     (warning,) = warnings_of(run)

@@ -168,11 +168,15 @@ class SocketCall(CallOnWire):
 
     def refuse(self, event: Mapping[str, Any]) -> None:
         """An error in place of a reply: as in HTTP, nothing was generated."""
-        status = event.get("status")
-        has_status = type(status) is int
-        self.reply_head = ResponseHead(status, "", ()) if has_status else _OPENED
-        error = error_fields(ReplyFields(as_mapping(event.get("error")) or event))
-        self.set_error({**error, **({"status": status} if has_status else {})})
+        error, status = (
+            error_fields(ReplyFields(as_mapping(event.get("error")) or event)),
+            event.get("status"),
+        )
+        self.reply_head = _OPENED
+        if isinstance(status, int) and not isinstance(status, bool):
+            self.reply_head = ResponseHead(status, "", ())
+            error["status"] = status
+        self.set_error(error)
         self.finish()
 
     def finish(self) -> None:

@@ -37,6 +37,7 @@ class Program(Protocol):
     pending: deque[ExchangeReport]  # requests whose reply is not complete, in their order
 
     def deliver(self, link: "UpstreamConnection", data: bytes) -> bool: ...
+    def redirect(self, location: bytes) -> None: ...
     def reply_ended(self) -> None: ...
     def switch_protocol(self) -> None: ...
     def replies_unclear(self, message: str) -> None: ...
@@ -212,6 +213,10 @@ class UpstreamConnection(asyncio.Protocol):
             self._switched = report
             self._program.switch_protocol()
             return
+        if 300 <= line.status < 400:
+            for location in head.values(b"location"):
+                if location.startswith(b"/") and not location.startswith(b"//"):
+                    self._program.redirect(location)
         self._body = reply_body(head, line, report.method)
         report.reply(response)
 
