@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters.settings_files import parse_settings
 from runcard.observe.meter.routes import METER, Routes
 
 BASE = "http://127.0.0.1:4711/00112233445566778899aabbccddeeff"
@@ -381,6 +382,27 @@ def test_settings_that_cannot_be_read_change_nothing(tmp_path: Path, text: str) 
     assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
 
 
+@pytest.mark.parametrize("text", ["/* ", '\\"', '"\\', "// ", ", "])
+def test_a_settings_file_that_never_ends_a_text_is_read_in_one_go(tmp_path: Path, text: str) -> None:
+    """Reading it again from each beginning would take days."""
+    write(tmp_path / "work/.claude/settings.json", "{" + text * (4 << 20))
+    assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('{"env": {"A": "/* \\" // "}, /* , */ } // x', True),
+        ('{"env": {"A": "/* \\" // ",},}', True),
+        ('{"env": {"A": "/* \\" // "}} /* x', False),
+        ('{"env": {"A": "/* \\" // "}} /*/', False),
+        ('{"env": {"A": "/* \\" // "}} "', False),
+    ],
+)
+def test_comments_and_commas_in_settings(text: str, *, is_read: bool) -> None:
+    assert parse_settings(text.encode()) == ({"env": {"A": '/* " // '}} if is_read else {})
+
+
 def test_a_settings_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "home/.claude").mkdir(parents=True)
     os.mkfifo(tmp_path / "home/.claude/settings.json")
@@ -552,6 +574,14 @@ def test_a_url_of_the_user_for_gemini_cli(tmp_path: Path) -> None:
 
 def test_a_url_in_the_env_file_of_the_user_is_used(tmp_path: Path) -> None:
     write(tmp_path / "home/.gemini/.env", f"export GOOGLE_GEMINI_BASE_URL='{OWN}' # mine\nGEMINI_API_KEY=x")
+    adaptation = adapted(tmp_path, "gemini -p x")
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
+
+
+def test_an_env_file_with_empty_values_and_many_empty_lines(tmp_path: Path) -> None:
+    """Nothing reaches into the next line but a text between quotes."""
+    text = "\n" * (1 << 20) + f"GEMINI_API_KEY=\nGOOGLE_GEMINI_BASE_URL={OWN}\n"
+    write(tmp_path / "home/.gemini/.env", text)
     adaptation = adapted(tmp_path, "gemini -p x")
     assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
 

@@ -58,6 +58,17 @@ def test_a_command_without_model_calls_gets_no_warning(tmp_path: Path) -> None:
     assert run.document["costs"]["total_cost_usd"] is None
 
 
+def test_settings_that_no_variable_can_hold_do_not_stop_the_command(tmp_path: Path) -> None:
+    settings = {"env": {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "a\0b"}}
+    agent_environment(tmp_path)
+    (tmp_path / "home/.claude").mkdir(exist_ok=True)
+    (tmp_path / "home/.claude/settings.json").write_text(json.dumps(settings))
+    run = run_agent(tmp_path, "claude", {}, "-p", "x")
+    assert printed(run)["arguments"] == ["-p", "x"]
+    (warning,) = warnings_of(run)
+    assert warning.startswith("model calls are not metered: a settings file of the command has")
+
+
 def test_no_meter_changes_nothing(tmp_path: Path) -> None:
     run = run_agent(tmp_path, "claude", {}, "--runcard=--no-meter", "-p", "x")
     seen = printed(run)

@@ -3,6 +3,7 @@
 While its bytes pass, only what must be read at once is read. The facts are computed when somebody asks for them.
 """
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from runcard.observe.meter.exchange import ResponseHead
 
 _LONGEST_MESSAGE = 1000  # characters of an error's message
+_MOST_KEPT = 128 << 20  # bytes
 _CANCELLED = (Failure.CLIENT_GONE, Failure.TIMEOUT, Failure.ENDED)
 _MESSAGES = {
     Failure.CLIENT_GONE: "the program closed the connection",
@@ -55,10 +57,30 @@ class WireCallOrigin(Protocol):
     """Numbers the calls of a run, and recognizes retries."""
 
     sink: CallSink
+    kept: "KeptBytes"
 
     def next_id(self) -> str: ...
     def take_failed(self, request: bytes) -> str | None: ...
     def add_failed(self, request: bytes, call_id: str) -> None: ...
+
+
+class KeptBytes:
+    """How much of the requests of all calls together is kept, until they are recorded."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_KEPT
+        self._lock = threading.RLock()  # bytes are given back by whichever thread drops a call last
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so many more."""
+        with self._lock:
+            is_room = size <= self._left
+            self._left -= size if is_room else 0
+            return is_room
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self._left += size
 
 
 class CallOnWire(ABC):
