@@ -67,7 +67,7 @@ class ReportIds:
             (self._metered if observer == _METER else self._nameless).add(counts)
 
     def repeated(self) -> Repeats:
-        counts = {}
+        counts: dict[int, tuple[int, int]] = {}
         for group in range(_GROUPS):
             nameless = self._nameless.counts(group)
             metered = self._metered.counts(group) if nameless else {}
