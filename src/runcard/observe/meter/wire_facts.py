@@ -3,6 +3,7 @@
 While its bytes pass, only what must be read at once is read. The facts are computed when somebody asks for them.
 """
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -51,10 +52,31 @@ class CallSink(Protocol):
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read
 
 
+class MemoryBudget:
+    """How many bytes may be kept at a time, of all calls together."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so many bytes more; they are taken."""
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self._left += size
+
+
 class CallOrigin(Protocol):
     """Numbers the calls of a run, and recognizes retries."""
 
     sink: CallSink
+    memory: MemoryBudget
 
     def next_id(self) -> str: ...
     def take_failed(self, request: bytes) -> str | None: ...
