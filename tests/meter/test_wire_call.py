@@ -149,6 +149,11 @@ def test_a_reply_without_a_stream_is_read(name: str) -> None:
             ("POST", "/v1/threads/t_1/messages"),
         ),
         *(("DELETE", "/v1/responses/resp_1"), ("POST", "/v1/oauth/token"), ("POST", "/api/show")),
+        *(
+            ("POST", "/v1/uploads/up_1/complete"),
+            ("POST", "/api/frame/deploy/complete"),
+            ("POST", "/v1/sessions/s/messages"),
+        ),
     ],
 )
 def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) -> None:
@@ -157,7 +162,13 @@ def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) ->
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/images/generations", "/v1/messages/batches", "/v1/threads/t_1/runs", "/v1/new_thing?key=secret"],
+    [
+        "/v1/images/generations",
+        "/v1/messages/batches",
+        "/v1/threads/t_1/runs",
+        "/v1/new_thing?key=secret",
+        "/v1beta/models/x:newMethod",
+    ],
 )
 def test_a_request_that_may_cost_is_counted_as_not_understood(path: str) -> None:
     sink = Sink()
@@ -386,3 +397,29 @@ def test_a_region_and_a_password_in_the_url_of_the_upstream() -> None:
     assert facts.exchange is not None
     assert facts.exchange.endpoint == "eu.api.openai.com:8443/v1/responses"
     assert facts.regional_host == "eu.api.openai.com"
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/octet-stream"])
+def test_a_reply_without_a_known_content_type_is_read_by_its_beginning(kind: str) -> None:
+    streamed = call_of(
+        ANTHROPIC, post("/v1/messages"), {}, answer(kind), sse(replies.message_events(), named=True)
+    )
+    whole = call_of(ANTHROPIC, post("/v1/messages"), {}, answer(kind), json.dumps(replies.message()).encode())
+    assert tokens(streamed.reply) == tokens(whole.reply) == replies.CLAUDE_TOKENS
+    assert (streamed.streamed, whole.streamed, streamed.error, whole.error) == (True, False, None, None)
+
+
+def test_many_large_requests_at_once_share_a_limit() -> None:
+    """What does not fit is not kept, and there is room again when the calls were recorded."""
+    sink = Sink()
+    calls = WireCalls(sink)
+    piece = b'{"model": "m", "messages": "' + b"x" * (60 << 20)
+    observers = [calls.observe(ANTHROPIC, post("/v1/messages")) for _ in range(6)]
+    reply = json.dumps(replies.message()).encode()
+    for observer in observers:
+        assert observer is not None
+        observer.request_body(piece)
+    for observer in observers:
+        pass_exchange(observer, b'"}', answer(), [reply])
+    pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), piece + b'"}', answer(), [reply])
+    assert [facts.requested_model for facts in sink.calls] == ["m"] * 4 + [None] * 2 + ["m"]

@@ -310,7 +310,9 @@ def _has_id(call: JsonObject) -> bool:
 
 
 def _likeness(call: JsonObject, report: JsonObject) -> int:
-    """How similar two reports with a common id are."""
+    """How similar two reports with a common id are, if one is of the meter; without it, the first call counts."""
+    if _METER not in {_observer(call), _observer(report)}:
+        return 0
     same_request = call.get("request_id") is not None and call.get("request_id") == report.get("request_id")
     return 2 * same_request + _has_same_counts(call, report)
 

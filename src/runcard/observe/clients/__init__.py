@@ -11,7 +11,10 @@ response, a stream), and at the HTTP response that comes back. The client's clas
     endpoints            which requests are model calls, and what of them is the prompt; the provider behind a host
     request_parameters   temperature, limits, tools: what a request asks for besides its prompt
     call                 one model call, from start to end
+    reply_reader         a reply as its bytes arrive: for watched clients, and for the meter
     reply_stream         the bytes of a reply as events
+    plain_deltas         events that are only text, and need not be decoded
+    long_text            a JSON text of any size in little memory
     reply_text           the text of a reply, for those who keep it
     http_client          the HTTP client below a vendor's client
     subclassing          replacing the class of an object

@@ -42,22 +42,18 @@ class EventStream:
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The data of the events that this piece completes; `DONE` as it is."""
-        joined = self._end + piece
-        after = _end_of_events(joined)
-        if after <= len(self._end):
-            self._keep(piece, joined)
+        size = _end_of_events(piece)
+        if not size and self._end:  # what ends an event may be cut in two
+            size = max(0, _end_of_events(self._end + piece[:_LONGEST_BREAK]) - len(self._end))
+        if not size:
+            self._pending.add(piece)
+            self._end = (self._end + piece)[-_LONGEST_BREAK:]
             return
-        size = after - len(self._end)
         self._pending.add(piece[:size])
-        block = self._pending.take()
-        rest = piece[size:]
-        self._end = b""
-        self._keep(rest, rest)
+        block, rest = self._pending.take(), piece[size:]
+        self._pending.add(rest)
+        self._end = rest[-_LONGEST_BREAK:]
         yield from self._events(block)
-
-    def _keep(self, piece: bytes, joined: bytes) -> None:
-        self._pending.add(piece)
-        self._end = joined[-_LONGEST_BREAK:]
 
     def end(self) -> Iterator[Event]:
         """The last event, when the reply ended without an empty line."""

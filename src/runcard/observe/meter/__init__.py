@@ -13,7 +13,13 @@ directions, and reports each request and its reply to an observer.
     upstream     connecting to a provider: TLS, HTTP proxies
     exchange     what the relay reports: one request and its reply
     exchange_report  reporting it to an observer that may fail
-    wire_call    an exchange read as a model call
+    wire_calls   which requests are observed, and as what
+    wire_call    an HTTP exchange read as a model call
+    responses_socket  the same for Responses over a WebSocket
+    wire_facts   what is known of a call, however it is transported
+    wire_endpoints    what a request is for: a call, something else that may cost, or neither
+    content_coding    bodies without gzip, brotli and the like
+    callers      the agent that made a call
 
 Only `routes`, `adapters` and `listener` are loaded for a program that calls no model.
 

@@ -17,7 +17,7 @@ from runcard.observe.meter.content_coding import CodingError, ContentDecoder
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_endpoints import header
-from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry, KeptBytes
+from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry, MemoryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +48,9 @@ class WireCall(CallOnWire):
 
     def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         super().__init__(calls, endpoint, route, head)
-        self._body = RequestBody(header(head.headers, "content-encoding"), self.path, calls.kept)
+        self._body = RequestBody(header(head.headers, "content-encoding"), self.path, calls.memory)
         self._decoder: ContentDecoder | None = None
+        self._is_unlabelled = False  # the content type of the reply is not known yet
         self._refusal: bytearray | None = None  # the body of a reply that is an error
 
     @property
@@ -72,12 +73,22 @@ class WireCall(CallOnWire):
     def reply(self, head: ResponseHead) -> None:
         self.reply_head = head
         if 200 <= head.status < 300:
-            content_type = (header(head.headers, "content-type") or "").lower()
-            self.streamed = "stream" in content_type or "ndjson" in content_type or ":stream" in self.path
-            self.reader.start(content_type, streamed=self.streamed)
+            self._start_reply((header(head.headers, "content-type") or "").lower())
         else:
             self._refusal = bytearray()
         self._decoder = ContentDecoder(header(head.headers, "content-encoding"))
+
+    def _start_reply(self, content_type: str) -> None:
+        is_stream = any(name in content_type for name in ("event-stream", "eventstream", "ndjson", "jsonl"))
+        self.streamed = is_stream or ":stream" in self.path
+        self._is_unlabelled = not is_stream and "json" not in content_type
+        self.reader.start(content_type, streamed=self.streamed)
+
+    def _read_label(self, piece: bytes) -> None:
+        """The beginning of a reply without a known content type tells whether it is a stream."""
+        self._is_unlabelled = False
+        if piece.startswith((b"data:", b"event:", b":")):
+            self._start_reply("text/event-stream")
 
     @_guarded
     def reply_body(self, piece: bytes) -> None:
@@ -85,6 +96,8 @@ class WireCall(CallOnWire):
             return
         for part in self._decoder.feed(piece):
             if self._refusal is None:
+                if self._is_unlabelled:
+                    self._read_label(part)
                 self.reader.feed(part)
             else:
                 self._refusal += part[: _LARGEST_ERROR - len(self._refusal)]
@@ -127,13 +140,15 @@ class WireCall(CallOnWire):
 class RequestBody:
     """The body of a request, as long as there is room for it, and its digest."""
 
-    def __init__(self, coding: str | None, path: str, room: KeptBytes) -> None:
+    def __init__(self, coding: str | None, path: str, memory: MemoryBudget) -> None:
         self._coding = coding
-        self._room = room
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._is_kept = True
+        self._memory = memory
+        self._pieces: list[bytes] | None = []  # None: it is too large
+        self._size = 0  # of the pieces
         self._digest = hashlib.blake2b(path.encode("utf-8", "replace"), digest_size=16)
+
+    def __del__(self) -> None:
+        self._drop()
 
     @property
     def digest(self) -> bytes:
@@ -142,30 +157,24 @@ class RequestBody:
 
     def add(self, piece: bytes) -> None:
         self._digest.update(piece)
-        if not self._is_kept:
+        if self._pieces is None:
             return
-        if self._size + len(piece) <= _LARGEST_REQUEST and self._room.take(len(piece)):
-            self._size += len(piece)
+        if self._size + len(piece) <= _LARGEST_REQUEST and self._memory.take(len(piece)):
             self._pieces.append(piece)
+            self._size += len(piece)
         else:
             self._drop()
 
-    def __del__(self) -> None:
-        self._drop()
-
     def _drop(self) -> None:
-        self._is_kept = False
-        self._room.give_back(self._size)
-        self._size = 0
-        self._pieces.clear()
+        size, self._size, self._pieces = self._size, 0, None
+        self._memory.give_back(size)
 
     def read(self) -> Mapping[str, Any] | None:
-        """The request as data, once: it is dropped. None when it is too large, or cannot be read."""
-        if not self._is_kept:
+        """The request as data, once; None when it was too large, or cannot be read."""
+        if self._pieces is None:
             return None
-        body = b"".join(self._pieces)
+        text, size, body = [], 0, b"".join(self._pieces)
         self._drop()
-        text, size = [], 0
         try:
             for part in ContentDecoder(self._coding).feed(body):
                 size += len(part)

@@ -7,8 +7,9 @@ from runcard.observe.meter.responses_socket import ResponsesSocket
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_call import WireCall
 from runcard.observe.meter.wire_endpoints import NotUnderstood, classify, is_upgrade
-from runcard.observe.meter.wire_facts import CallSink, KeptBytes
+from runcard.observe.meter.wire_facts import CallSink, MemoryBudget
 
+_MOST_BUFFERED = 256 << 20  # bytes of requests that are kept at a time
 _ATTEMPTS = 1024  # failed requests that are remembered, to recognize a retry
 
 
@@ -17,7 +18,7 @@ class WireCalls:
 
     def __init__(self, sink: CallSink) -> None:
         self.sink = sink
-        self.kept = KeptBytes()
+        self.memory = MemoryBudget(_MOST_BUFFERED)
         self._count = 0
         self._failed: OrderedDict[bytes, str] = OrderedDict()  # call ids by the digest of the request
 
@@ -57,7 +58,7 @@ class UnknownExchange:
         self._status = head.status
 
     def end(self) -> None:
-        if self._status is None or self._status < 400:
+        if self._status is None or self._status < 300:
             self._sink.not_understood(self._kind)
 
     def fail(self, failure: Failure, message: str) -> None:  # noqa: ARG002 - of the protocol

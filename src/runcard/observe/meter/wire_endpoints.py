@@ -14,25 +14,26 @@ from runcard.observe.clients.google import GOOGLE
 from runcard.observe.clients.google_interactions import INTERACTIONS
 from runcard.observe.meter.exchange import Headers, RequestHead
 
-_MESSAGES, _ = ANTHROPIC
+_MESSAGES, _COMPLETE = ANTHROPIC
 _RESPONSES = next(endpoint for endpoint in OPENAI if endpoint.name == "responses")
 _OTHERS = (
-    # Claude on Vertex AI; Codex, to make a conversation shorter; Ollama's own API.
-    Endpoint(
-        _MESSAGES.name, re.compile(r"/publishers/anthropic/models/.*:(streamR|r)awPredict$"), _MESSAGES.prompt
-    ),
+    # Anthropic's oldest API; other requests end alike. Claude on Vertex AI. Codex, to make a conversation shorter.
+    Endpoint(_COMPLETE.name, re.compile(r"/v1/complete$"), _COMPLETE.prompt),
+    Endpoint(_MESSAGES.name, re.compile(r"/models/claude[^/:]*:(streamR|r)awPredict$"), _MESSAGES.prompt),
     Endpoint(_RESPONSES.name, re.compile(r"/responses/compact$"), _RESPONSES.prompt),
+    # Ollama's own API.
     Endpoint("chat", re.compile(r"/api/chat$"), ("messages", "tools", "format")),
     Endpoint("generate", re.compile(r"/api/generate$"), ("system", "prompt", "suffix", "format")),
     Endpoint("embeddings", re.compile(r"/api/embed(dings)?$"), ("input", "prompt")),
 )
-_CALLS = (*ANTHROPIC, *OPENAI, *GOOGLE, *INTERACTIONS, *_OTHERS)
+_CALLS = (_MESSAGES, *OPENAI, *GOOGLE, *INTERACTIONS, *_OTHERS)
 _MODEL = re.compile(r"/models/([^/:]+):[A-Za-z]+$")
+_STORED_MESSAGE = re.compile(r"/(threads|sessions|conversations)/[^/]+/messages$")
 _FREE = re.compile(
     r"count_tokens|count-tokens|:countTokens|:computeTokens|/input_tokens|/tokenize|/detokenize|/moderations"
-    r"|/cancel$|:cancel$|/threads(/[^/]+(/messages(/[^/]+)?)?)?$|/assistants|/api/(show|pull|push|copy|create|blobs)"
-    r"|/api/(?!chat$|generate$|embed)"  # of Anthropic: telemetry, settings, accounts
-    r"|/(files|uploads|models|conversations|oauth|sessions|code|environments|environment_providers|session_ingress"
+    r"|/cancel$|:cancel$|/threads(/[^/]+)?$|/assistants|/models(/[^:]*)?$"
+    r"|/api/(?!chat$|generate$|embed)"  # of Anthropic: telemetry, settings, accounts; of Ollama: models
+    r"|/(files|uploads|conversations|oauth|sessions|code|environments|environment_providers|session_ingress"
     r"|organizations|skills|containers|token|traces|logs|metrics|events|telemetry|analytics-events|event_logging)(/|$|:)"
 )
 
@@ -50,7 +51,7 @@ def classify(head: RequestHead, upstream: str) -> Endpoint | NotUnderstood | Non
         if _RESPONSES.path.search(path):
             return _RESPONSES
         return NotUnderstood(f"WebSocket {host_of(upstream)}{path}")
-    if head.method.upper() != "POST" or re.search(r"/threads/[^/]+/messages$", path):
+    if head.method.upper() != "POST" or _STORED_MESSAGE.search(path):
         return None
     endpoint = find_endpoint(_CALLS, head.method, path)
     if endpoint is not None:

@@ -53,34 +53,35 @@ class CallSink(Protocol):
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read
 
 
-class CallRegistry(Protocol):
-    """Numbers the calls of a run, and recognizes retries."""
+class MemoryBudget:
+    """How many bytes may be kept at a time, of all calls together."""
 
-    sink: CallSink
-    kept: "KeptBytes"
-
-    def next_id(self) -> str: ...
-    def take_failed(self, request: bytes) -> str | None: ...
-    def add_failed(self, request: bytes, call_id: str) -> None: ...
-
-
-class KeptBytes:
-    """How much of the requests of all calls together is kept, until they are recorded."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_KEPT
-        self._lock = threading.RLock()  # bytes are given back by whichever thread drops a call last
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._lock = threading.RLock()  # bytes may be given back by a finalizer, in the middle of `take`
 
     def take(self, size: int) -> bool:
-        """Whether there is room for so many more."""
+        """Whether there is room for so many bytes more; they are taken."""
         with self._lock:
-            is_room = size <= self._left
-            self._left -= size if is_room else 0
-            return is_room
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
 
     def give_back(self, size: int) -> None:
         with self._lock:
             self._left += size
+
+
+class CallRegistry(Protocol):
+    """Numbers the calls of a run, and recognizes retries."""
+
+    sink: CallSink
+    memory: MemoryBudget
+
+    def next_id(self) -> str: ...
+    def take_failed(self, request: bytes) -> str | None: ...
+    def add_failed(self, request: bytes, call_id: str) -> None: ...
 
 
 class CallOnWire(ABC):
