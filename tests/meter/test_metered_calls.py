@@ -262,3 +262,48 @@ def test_a_call_that_cannot_be_recorded_is_missing(run: runcard.Run, monkeypatch
     send(meter, replies.message())
     (reason,) = closed(run, meter)["token_usage"]["incomplete"]
     assert reason["reason"].startswith("a call could not be recorded: ZeroDivisionError")
+
+
+def test_the_result_of_claude_code_is_the_total_of_calls_that_were_seen(run: runcard.Run) -> None:
+    meter = make_observer(events_of(run))
+    head = post("/v1/messages", x_claude_code_session_id="ses-1")
+    for number in range(2):
+        body = json.dumps(replies.message(model="claude-sonnet-4-5", id=f"msg_{number}")).encode()
+        pass_exchange(meter.observe(ANTHROPIC, head), REQUEST, answer(), [body])
+    usage = {
+        "inputTokens": 42,
+        "outputTokens": 786,
+        "cacheReadInputTokens": 8000,
+        "cacheCreationInputTokens": 2060,
+    }
+    models = {"claude-sonnet-4-5": {**usage, "costUSD": 0.02}, "claude-haiku-4-5": {**usage, "costUSD": 0.01}}
+    result = {
+        "type": "result",
+        "uuid": "u-1",
+        "session_id": "ses-1",
+        "total_cost_usd": 0.03,
+        "modelUsage": models,
+    }
+    run.add_usage(result)
+    document = closed(run, meter)
+    assert document["costs"]["input_tokens"] == 2 * replies.CLAUDE_TOKENS["input"]
+    assert document["token_usage"]["repeated_reports"] == 2
+    assert len(document["token_usage"]["breakdown_by_model"]) == 1
+
+
+@pytest.mark.parametrize("text", ["x" * 1_500_000, "a b " * 100_000])
+def test_content_that_is_too_long_for_an_event_does_not_cost_its_counts(run: runcard.Run, text: str) -> None:
+    meter = make_observer(events_of(run), keep_content=True)
+    blocks = [{"type": "text", "text": text}] * 3
+    send(meter, replies.message(model="claude-sonnet-4-5", content=blocks), request_id="req_1")
+    pieces = [
+        {"role": "user", "content": [{"type": "text", "text": str(number)}]} for number in range(12_000)
+    ]
+    body = json.dumps(replies.message(model="claude-sonnet-4-5", id="msg_2")).encode()
+    pass_exchange(
+        meter.observe(ANTHROPIC, post("/v1/messages")), {**REQUEST, "messages": pieces}, answer(), [body]
+    )
+    document = closed(run, meter)
+    assert document["costs"]["input_tokens"] == 2 * replies.CLAUDE_TOKENS["input"]
+    assert document["costs"]["cache_read_tokens"] == 2 * replies.CLAUDE_TOKENS["cache_read"]
+    assert document["performance"]["calls"] == 2

@@ -17,7 +17,7 @@ from runcard.observe.meter.content_coding import CodingError, ContentDecoder
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_endpoints import header
-from runcard.observe.meter.wire_facts import CallOnWire, CallOrigin, KeptBytes
+from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry, KeptBytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def _guarded(
 class WireCall(CallOnWire):
     """A model call by HTTP."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         super().__init__(calls, endpoint, route, head)
         self._body = RequestBody(header(head.headers, "content-encoding"), self.path, calls.kept)
         self._decoder: ContentDecoder | None = None

@@ -53,7 +53,7 @@ class CallSink(Protocol):
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read
 
 
-class CallOrigin(Protocol):
+class CallRegistry(Protocol):
     """Numbers the calls of a run, and recognizes retries."""
 
     sink: CallSink
@@ -86,7 +86,7 @@ class KeptBytes:
 class CallOnWire(ABC):
     """A model call that passes the relay."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         self.calls, self.endpoint, self.route, self.head = calls, endpoint, route, head
         self.path = path_of(head.target)
         self.call_id = calls.next_id()
