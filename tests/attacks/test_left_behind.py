@@ -120,7 +120,7 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
-LEFT = b"Warning: the command left a process running, which may still write here\n"
+LEFT = b"Warning: the command left a process running, which may still write here; model calls from there fail now: "
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Where a program runs: several processes, runs inside runs, HTTP proxies, certificates of one's own."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from meter.certificates import make_authority
 from meter.forward_proxy import forward_proxy
-from meter.records import RUNCARD, MeteredRun, assert_equals, run_metered
+from meter.records import RUNCARD, MeteredRun, assert_equals, finish_run, run_metered
 from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
 from meter.test_sdk_calls import run_program, sdk_command, sdk_environment
 
@@ -154,3 +155,38 @@ def test_without_the_meter_command_and_environment_are_those_of_the_user(
         name: value for name, value in env.items() if name not in own
     }
     assert "RUNCARD_METER" not in given
+
+
+def test_a_process_that_is_left_running_cannot_call_and_the_user_is_warned(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    """The relay ends with the command."""
+    env = sdk_environment(tmp_path, upstream.url)
+    call = shlex.join([sys.executable, str(_REQUESTS), "call"])
+    late = f"while ! test -e {tmp_path}/closed; do sleep 0.05; done; {call}; echo $? > {tmp_path}/code"
+    script = f"{call}; ({late}) > {tmp_path}/late 2>&1 &"
+    run = run_metered(["sh", "-c", script], env, tmp_path / "work")
+    (tmp_path / "closed").touch()
+    upstream.wait_for(lambda: (tmp_path / "code").exists() and (tmp_path / "code").read_text() != "")
+    assert "ConnectionRefusedError" in (tmp_path / "late").read_text()
+    assert len(upstream.calls) == len(run.metered) == 1
+    assert "model calls from there fail now: pass --no-meter to let them work" in run.err
+
+
+def test_more_connections_than_files_are_a_warning_that_names_the_limit(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    env = sdk_environment(tmp_path, upstream.url)
+    program = (
+        "import os, socket, urllib.parse\n"
+        "url = urllib.parse.urlsplit(os.environ['ANTHROPIC_BASE_URL'])\n"
+        "sockets = [socket.create_connection((url.hostname, url.port)) for _ in range(30)]\n"
+        "sockets[-1].settimeout(3)\n"
+        "try:\n    sockets[-1].recv(1)\nexcept OSError:\n    pass\n"
+    )
+    limited = f'ulimit -n 34; exec "$@" -- {sys.executable} -c "$PROGRAM"'
+    command = ["sh", "-c", limited, "sh", *RUNCARD, "run"]
+    run = finish_run(command, env | {"PROGRAM": program}, tmp_path / "work")
+    assert run.code == 0, run.err
+    assert "too many connections at once for the limit of open files (ulimit -n)" in run.err
+    assert run.document["costs"]["total_cost_usd"] is None

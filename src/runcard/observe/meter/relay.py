@@ -19,6 +19,7 @@ from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.program_connection import ProgramConnection
 from runcard.observe.meter.routes import Route, Routes
 from runcard.observe.meter.upstream import Upstreams
+from runcard.observe.meter.upstream_connection import OUT_OF_FILES, is_out_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +121,9 @@ class LoopbackRelay:
     def _handle_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An error that asyncio would print, such as too many open files."""
         error = context.get("exception")
-        if not isinstance(error, ConnectionError):
+        if is_out_of_files(error):
+            self.add_problem(OUT_OF_FILES)
+        elif not isinstance(error, ConnectionError):
             self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
 
 

@@ -5,6 +5,7 @@ Invariant: data of the upstream is given to the program before anything looks at
 
 import asyncio
 import contextlib
+import errno
 import socket
 import struct
 from collections import deque
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 18  # bytes that one side may be ahead of the other
 _LONGEST_UNSENT = 1 << 20  # before the connection is made
+OUT_OF_FILES = "too many connections at once for the limit of open files (ulimit -n)"
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 
 
@@ -87,6 +89,8 @@ class UpstreamConnection(asyncio.Protocol):
         except TimeoutError:
             self._fail(Failure.TIMEOUT, f"{self.address.host}: no connection in time")
         except OSError as error:
+            if is_out_of_files(error):
+                self._add_problem(OUT_OF_FILES)
             reason = error.strerror or str(error) or type(error).__name__
             self._fail(Failure.UNREACHABLE, f"{self.address.host}: {reason}")
         except Exception as error:  # noqa: BLE001 - the program must not wait for ever
@@ -257,3 +261,8 @@ def close_with_reset(transport: asyncio.Transport) -> None:
     with contextlib.suppress(OSError):
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
+
+
+def is_out_of_files(error: object) -> bool:
+    """Whether this process, or the machine, has no descriptors left."""
+    return isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}

@@ -285,9 +285,10 @@ class _CommandRun:
         self._used = tree.resources()
         adopt_orphans(wanted=False)
         if working:
-            self.warn(
-                "still-running", f"the command left {_count(working)} running, which may still write here"
-            )
+            message = f"the command left {_count(working)} running, which may still write here"
+            if self._meter.listener is not None:
+                message += "; model calls from there fail now: pass --no-meter to let them work"
+            self.warn("still-running", message)
         for stream in streams:
             if stream.write_error is not None and stream.write_error.errno != errno.EPIPE:
                 reason = os.strerror(stream.write_error.errno or 0)
