@@ -24,7 +24,7 @@ from meter.exchanges import (
 from observe.clients import replies
 from runcard.accounting import read_usage
 from runcard.observe.clients.call import CallFacts
-from runcard.observe.meter.exchange import RequestHead
+from runcard.observe.meter.exchange import Failure, RequestHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_calls import WireCalls
 
@@ -149,6 +149,8 @@ def test_a_reply_without_a_stream_is_read(name: str) -> None:
             ("POST", "/v1/threads/t_1/messages"),
         ),
         *(("DELETE", "/v1/responses/resp_1"), ("POST", "/v1/oauth/token"), ("POST", "/api/show")),
+        *(("POST", "/api/event_logging/v2/batch"), ("POST", "/api/claude_code/metrics")),
+        *(("POST", "/v1/code/sessions"), ("POST", "/v1/code/sessions/s_1/events"), ("POST", "/v1/logs")),
     ],
 )
 def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) -> None:
@@ -157,7 +159,20 @@ def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) ->
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/images/generations", "/v1/messages/batches", "/v1/threads/t_1/runs", "/v1/new_thing?key=secret"],
+    [
+        *(
+            "/v1/images/generations",
+            "/v1/messages/batches",
+            "/v1/threads/t_1/runs",
+            "/v1/new_thing?key=secret",
+        ),
+        *(
+            "/v1/publishers/mistralai/models/mistral-large:rawPredict",
+            "/v1beta/models/gemini-9:generateAnswer",
+        ),
+        *("/api/v1/rerank", "/api/paas/v4/web_search", "/v1/models/owner/name/predictions"),
+        *("/models/gpt2", "/v1/sessions/sesn_1/events"),
+    ],
 )
 def test_a_request_that_may_cost_is_counted_as_not_understood(path: str) -> None:
     sink = Sink()
@@ -166,3 +181,18 @@ def test_a_request_that_may_cost_is_counted_as_not_understood(path: str) -> None
         pass_exchange(calls.observe(OPENAI, post(path)), b"{}", answer(status=status), [b"{}"])
     assert sink.kinds == [f"POST api.openai.com{path.partition('?')[0]}"] * 2
     assert sink.calls == []
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_call_that_the_relay_could_not_follow_may_be_billed(is_sent: bool) -> None:  # noqa: FBT001
+    """All its bytes were passed on: perhaps the program got a reply."""
+    sink = Sink()
+    observer = WireCalls(sink).observe(ANTHROPIC, post("/v1/messages"))
+    assert observer is not None
+    observer.request_body(json.dumps(REQUEST).encode())
+    if is_sent:
+        observer.request_end()
+    observer.fail(Failure.NOT_UNDERSTOOD, "")
+    (facts,) = sink.calls
+    assert facts.reply_began
+    assert facts.error == {"type": "not-understood", "message": "the meter could not follow the connection"}

@@ -73,7 +73,8 @@ class ResponsesSocket:
             if request is not None and request.get("type") == "response.create":
                 self._waiting.append(self._new_call(request, message))
                 if len(self._waiting) > _MOST_WAITING:
-                    self._waiting.popleft()
+                    self.give_up("too many requests wait for their responses")
+                    return
 
     @_guarded
     def from_upstream(self, data: bytes) -> None:

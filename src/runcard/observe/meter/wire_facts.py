@@ -31,6 +31,7 @@ _MESSAGES = {
     Failure.CUT: "the provider closed the connection",
     Failure.TIMEOUT: "the connection timed out",
     Failure.ENDED: "the run ended first",
+    Failure.NOT_UNDERSTOOD: "the meter could not follow the connection",
 }
 
 
@@ -90,7 +91,8 @@ class CallOnWire(ABC):
     def set_failure(self, failure: Failure, message: str) -> None:
         """The call ended before its reply was complete."""
         self.error = {"type": failure.value, "message": (message or _MESSAGES[failure])[:_LONGEST_MESSAGE]}
-        self._may_be_billed = self.is_sent and failure in _CANCELLED and self.reply_head is None
+        is_sent = self.is_sent and failure in _CANCELLED
+        self._may_be_billed = (is_sent or failure is Failure.NOT_UNDERSTOOD) and self.reply_head is None
 
     def set_error(self, error: Mapping[str, Any]) -> None:
         """The provider reported an error."""
