@@ -3,7 +3,7 @@
 make bench                     everything at full size, about 15 minutes on two quiet cores
 make bench ARGS=--quick        smaller sizes, about 3 minutes
 make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
-                               collecting, archiving, verifying, journals, plans, ruby
+                               collecting, archiving, verifying, journals, plans, ruby, transcripts
 make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
@@ -31,6 +31,7 @@ from bench import (
     ruby,
     running,
     startup,
+    transcripts,
     verifying,
 )
 from bench.table import Row, print_table
@@ -57,6 +58,7 @@ PARTS: dict[str, Part] = {
     "journals": journals.measure,
     "plans": plans.measure,
     "ruby": ruby.measure,
+    "transcripts": transcripts.measure,
 }
 OPTIONS = {"--quick", "--save"}
 

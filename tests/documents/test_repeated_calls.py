@@ -291,6 +291,28 @@ def test_a_million_metered_calls_take_little_memory() -> None:
     assert (counted, distinct.repeats, most) == (2_000, 2_000, 2)
 
 
+def total_input(*calls: Fields) -> tuple[int, int]:
+    lines = [{"event": events.MODEL_CALLED, "payload": {"latency_seconds": 1.0, **call}} for call in calls]
+    usage = fold.fold_events(start(), lines)["token_usage"]
+    return usage["total_input_tokens"], usage.get("repeated_reports", 0)
+
+
+def test_the_total_of_a_session_does_not_count_where_the_meter_saw_its_calls() -> None:
+    seen = [metered(response_id=f"msg_{n}", client_session="s-1", model="m") for n in range(3)]
+    total = report(
+        response_id="uuid-1", is_total=True, client_session="s-1", tokens={"input": 31, "output": 16}
+    )
+    for order in ([total, *seen], [*seen, total]):
+        assert total_input(*order) == (30, 1)
+    assert total_input(*seen, total | {"client_session": "s-2"}) == (61, 0)
+    assert total_input(total) == (31, 0)
+    nameless = report(response_id=None, is_total=True, tokens={"input": 30, "output": 15})
+    assert total_input(*seen, nameless) == (30, 1)
+    assert total_input(*seen, nameless | {"tokens": {"input": 30, "output": 14}}) == (60, 0)
+    of_message = nameless | {"response_id": "msg_9"}
+    assert total_input(*seen, of_message) == (60, 0)
+
+
 def test_a_server_without_ids_is_counted_by_model_prompt_and_counts() -> None:
     """Local servers, and embeddings. Two calls with the same prompt and the same counts are two calls."""
     prompts = [{**NAMELESS, "api": "chat", "requested_model": "m", "prompt_sha256": text} for text in "aab"]

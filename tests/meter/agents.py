@@ -86,10 +86,10 @@ def claude_code(folder: Path, url: str, *options: str, prompt: str = "Say hello.
     return Invocation(command, env, folder / "work")
 
 
-def codex(folder: Path, url: str, *, provider: bool = False, prompt: str = "Say hello.") -> Invocation:
-    """Codex: by WebSocket at OpenAI's provider, or by SSE at a provider of the user's own."""
+def codex(folder: Path, url: str | None, *, provider: bool = False, prompt: str = "Say hello.") -> Invocation:
+    """Codex: by WebSocket at OpenAI's provider, or by SSE at a provider of the user's own; None: at OpenAI itself."""
     env = agent_environment(folder) | {"CODEX_API_KEY": KEY, "OWN_KEY": KEY}
-    settings = [f'openai_base_url="{url}/v1"']
+    settings = [f'openai_base_url="{url}/v1"'] if url else []
     if provider:
         table = (
             f'name="own",base_url="{url}/v1",wire_api="responses",env_key="OWN_KEY",supports_websockets=false'

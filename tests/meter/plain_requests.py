@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 BODY: dict[str, Any] = {"model": "claude-sonnet-5-latest", "max_tokens": 9, "messages": []}
 
+SECRET = {"role": "user", "content": "My password is ghp_0123456789abcdefghijABCDEFGHIJ012345."}
 BIG = {f"x-big-{number}": "x" * 60_000 for number in range(18)}  # 1 MB, in lines that servers accept
 
 
@@ -67,6 +68,7 @@ def _calls_forever() -> None:
 
 REQUESTS: dict[str, Callable[[], None]] = {
     "call": _call,
+    "secret": lambda: send("POST", "/v1/messages", json.dumps({**BODY, "messages": [SECRET]})),
     "stream": _stream,
     "calls-forever": _calls_forever,
     "big-request": _big_request,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters.settings_files import parse_settings
 from runcard.observe.meter.routes import METER, Routes
 
 BASE = "http://127.0.0.1:4711/00112233445566778899aabbccddeeff"
@@ -381,6 +382,27 @@ def test_settings_that_cannot_be_read_change_nothing(tmp_path: Path, text: str) 
     assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
 
 
+@pytest.mark.parametrize("text", ["/* ", '\\"', '"\\', "// ", ", "])
+def test_a_settings_file_that_never_ends_a_text_is_read_in_one_go(tmp_path: Path, text: str) -> None:
+    """Reading it again from each beginning would take days."""
+    write(tmp_path / "work/.claude/settings.json", "{" + text * (4 << 20))
+    assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('{"env": {"A": "/* \\" // "}, /* , */ } // x', True),
+        ('{"env": {"A": "/* \\" // ",},}', True),
+        ('{"env": {"A": "/* \\" // "}} /* x', False),
+        ('{"env": {"A": "/* \\" // "}} /*/', False),
+        ('{"env": {"A": "/* \\" // "}} "', False),
+    ],
+)
+def test_comments_and_commas_in_settings(text: str, *, is_read: bool) -> None:
+    assert parse_settings(text.encode()) == ({"env": {"A": '/* " // '}} if is_read else {})
+
+
 def test_a_settings_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "home/.claude").mkdir(parents=True)
     os.mkfifo(tmp_path / "home/.claude/settings.json")
@@ -403,26 +425,31 @@ def test_codex_with_a_key(tmp_path: Path) -> None:
     assert adaptation.arguments == ["codex", "-c", f'openai_base_url="{url}"', "exec", "--json", "hello"]
 
 
-@pytest.mark.parametrize(
-    ("login", "upstream"),
-    [
-        ({"auth_mode": "chatgpt", "tokens": {}}, "https://chatgpt.com/backend-api/codex"),
-        ({"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}}, "https://chatgpt.com/backend-api/codex"),
-        ({"auth_mode": "apikey", "OPENAI_API_KEY": "x"}, "https://api.openai.com/v1"),
-        ({"OPENAI_API_KEY": "x"}, "https://api.openai.com/v1"),
-    ],
-)
-def test_codex_calls_the_host_of_its_login(tmp_path: Path, login: dict[str, object], upstream: str) -> None:
+@pytest.mark.parametrize("login", [{"auth_mode": "apikey", "OPENAI_API_KEY": "x"}, {"OPENAI_API_KEY": "x"}])
+def test_codex_with_a_key_in_its_login(tmp_path: Path, login: dict[str, object]) -> None:
     write(tmp_path / "home/.codex/auth.json", login)
     adaptation = adapted(tmp_path, "codex exec x")
-    assert adaptation.arguments[2] == f'openai_base_url="{relay_of(adaptation, upstream)}"'
+    assert adaptation.arguments[2] == f'openai_base_url="{relay_of(adaptation, "https://api.openai.com/v1")}"'
 
 
-def test_where_the_login_of_codex_is_not_known_it_is_left_alone(tmp_path: Path) -> None:
-    write(tmp_path / "home/.codex/config.toml", 'cli_auth_credentials_store = "keyring"')
+@pytest.mark.parametrize(
+    "login",
+    [{"auth_mode": "chatgpt", "tokens": {}}, {"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}}, None],
+)
+def test_codex_is_left_alone_where_the_server_chooses_the_host(
+    tmp_path: Path, login: dict[str, object] | None
+) -> None:
+    if login is None:
+        write(tmp_path / "home/.codex/config.toml", 'cli_auth_credentials_store = "keyring"')
+    else:
+        write(tmp_path / "home/.codex/auth.json", login)
     adaptation = adapted(tmp_path, "codex exec x")
     assert adaptation.arguments == ["codex", "exec", "x"]
-    assert "login outside of auth.json" in adaptation.gaps[0].reason
+    assert adaptation.gaps[0].reason.startswith(
+        "Codex is logged in with ChatGPT, where the server chooses the host"
+    )
+    write(tmp_path / "home/.codex/config.toml", f'openai_base_url = "{OWN}"')
+    assert "https://gateway.example" in upstreams(adapted(tmp_path, "codex exec x"))
 
 
 @pytest.mark.parametrize("place", ["config", "profile", "profile file", "option", "long option"])
@@ -498,41 +525,51 @@ def test_the_configuration_of_a_project_counts_only_if_it_is_trusted(tmp_path: P
 # Gemini CLI.
 
 
-def selected_login(adaptation: Adaptation) -> object:
-    path = adaptation.variables.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
-    return path and json.loads(Path(path).read_text())["security"]["auth"]["selectedType"]
+LOGIN = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 
 
-def test_gemini_cli_logs_in_as_it_would_without_the_meter(tmp_path: Path) -> None:
-    """A base URL in the environment would change it, and the model with it."""
-    assert selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")) == "gemini-api-key"
-    assert (
-        selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x", GOOGLE_GEMINI_BASE_URL=OWN))
-        is None
+def test_gemini_cli_with_a_login_needs_the_variable_only(tmp_path: Path) -> None:
+    write(
+        tmp_path / "home/.gemini/settings.json",
+        '{"security": {"auth": {"selectedType": "gemini-api-key",}}} // mine',
     )
-    write(tmp_path / "home/.gemini/settings.json", {"security": {"auth": {"selectedType": "gemini-api-key"}}})
-    assert selected_login(adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")) is None
+    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == f"{BASE}/google"
+    assert adaptation.gaps == []
 
 
-def test_other_defaults_of_gemini_cli_are_kept(tmp_path: Path) -> None:
-    path = write(tmp_path / "defaults.json", '{"ui": {"theme": "x"}, /* mine */ "security": {"a": 1,},}')
-    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x", GEMINI_CLI_SYSTEM_DEFAULTS_PATH=path)
-    defaults = json.loads((tmp_path / "private").read_text())
-    assert defaults == {
-        "ui": {"theme": "x"},
-        "security": {"a": 1, "auth": {"selectedType": "gemini-api-key"}},
-    }
-    assert selected_login(adaptation) == "gemini-api-key"
+def test_gemini_cli_without_a_login_is_left_alone(tmp_path: Path) -> None:
+    """It would refuse to start: a base URL in the environment changes how it logs in."""
+    adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
+    assert "GOOGLE_GEMINI_BASE_URL" not in adaptation.variables
+    assert [gap.reason.partition(",")[0] for gap in adaptation.gaps] == [
+        "Gemini CLI has no login in its settings"
+    ]
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"GOOGLE_GENAI_USE_VERTEXAI": "true"}, {"GOOGLE_GENAI_USE_GCA": "true"}, {"CLOUD_SHELL": "true"}],
-)
-def test_other_logins_of_gemini_cli_are_gaps(tmp_path: Path, environment: dict[str, str]) -> None:
-    adaptation = adapted(tmp_path, "gemini -p x", **environment)
+def test_a_script_may_run_gemini_cli(tmp_path: Path) -> None:
+    write(tmp_path / "bin/gemini", "")
+    path = str(tmp_path / "bin")
+    assert "GOOGLE_GEMINI_BASE_URL" not in adapted(tmp_path, "./script.sh", PATH=path).variables
+    assert adapted(tmp_path, "./script.sh", PATH=path).gaps == []
+    assert len(adapted(tmp_path, "./script.sh", PATH=path, GEMINI_API_KEY="x").gaps) == 1
+    assert len(adapted(tmp_path, "gemini", PATH=path, GEMINI_API_KEY="x").gaps) == 1
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
+    assert "GOOGLE_GEMINI_BASE_URL" in adapted(tmp_path, "./script.sh", PATH=path).variables
+
+
+@pytest.mark.parametrize("login", ["vertex-ai", "oauth-personal", "compute-default-credentials"])
+def test_other_logins_of_gemini_cli_are_gaps(tmp_path: Path, login: str) -> None:
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
+    write(tmp_path / "work/.gemini/settings.json", {"security": {"auth": {"selectedType": login}}})
+    adaptation = adapted(tmp_path, "gemini -p x")
     assert "GOOGLE_GEMINI_BASE_URL" not in adaptation.variables
     assert adaptation.gaps[0].reason.startswith("Gemini CLI logs in with ")
+
+
+def test_a_url_of_the_user_for_gemini_cli(tmp_path: Path) -> None:
+    adaptation = adapted(tmp_path, "gemini -p x", GOOGLE_GEMINI_BASE_URL=OWN)
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
 
 
 def test_a_url_in_the_env_file_of_the_user_is_used(tmp_path: Path) -> None:
@@ -541,7 +578,16 @@ def test_a_url_in_the_env_file_of_the_user_is_used(tmp_path: Path) -> None:
     assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
 
 
+def test_an_env_file_with_empty_values_and_many_empty_lines(tmp_path: Path) -> None:
+    """Nothing reaches into the next line but a text between quotes."""
+    text = "\n" * (1 << 20) + f"GEMINI_API_KEY=\nGOOGLE_GEMINI_BASE_URL={OWN}\n"
+    write(tmp_path / "home/.gemini/.env", text)
+    adaptation = adapted(tmp_path, "gemini -p x")
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
+
+
 def test_a_url_in_the_env_file_of_a_project_gets_no_request_from_us(tmp_path: Path) -> None:
+    write(tmp_path / "home/.gemini/settings.json", LOGIN)
     write(tmp_path / "work/.env", "GOOGLE_GEMINI_BASE_URL=https://evil.example")
     adaptation = adapted(tmp_path, "gemini -p x", GEMINI_API_KEY="x")
     assert "https://evil.example" not in upstreams(adaptation)

@@ -201,7 +201,7 @@ def _wait_for_journal(upstream: ScriptedUpstream, folder: Path) -> list[Path]:
 
 def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
     """The program sees a failed connection; the record has attempts, no tokens and no cost."""
-    run = run_program(tmp_path, "http://127.0.0.1:9", "anthropic_create", "expect-error")
+    run = run_program(tmp_path, "http://127.0.0.1:9", "openai_chat", "expect-error")
     assert run.out.strip() == "APIConnectionError", (run.out, run.err)
     assert all(call.get("token_source") is None for call in run.calls)
     assert run.document["costs"]["total_cost_usd"] is None

@@ -12,9 +12,9 @@ from runcard.observe.meter import http_message
 from runcard.observe.meter.http_message import (
     BodyReader,
     ChunkedBody,
-    Head,
     HeadBuffer,
     LengthBody,
+    MessageHead,
     OpenBody,
     RequestLine,
     UnclearMessage,
@@ -35,7 +35,7 @@ def in_pieces(data: bytes, cuts: list[int]) -> Iterator[bytes]:
     return (data[begin:end] for begin, end in itertools.pairwise(places))
 
 
-def body_of(head: Head, method: bytes) -> BodyReader:
+def body_of(head: MessageHead, method: bytes) -> BodyReader:
     if line := request_line(head):
         return request_body(head, line)
     return reply_body(head, status_line(head), method)

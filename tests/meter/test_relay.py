@@ -208,6 +208,39 @@ def test_what_follows_the_url_of_the_relay_follows_that_of_the_upstream(rest: by
     assert [request.split(b" ")[1] for request in requests] == [target, target]
 
 
+def test_a_redirection_to_a_path_is_followed_on_the_same_connection_only() -> None:
+    """The program puts the path behind the host of the relay, where it has no secret."""
+    requests: list[bytes] = []
+    reply = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/x/#a\r\nContent-Length: 0\r\n\r\n"
+    with raw_upstream(answers(reply, OK, requests=requests)) as upstream, running_relay() as relay:
+        with relay.connect() as connection:
+            connection.sendall(get(relay, relay.path(upstream.url) + b"/v1/x"))
+            assert read_exactly(connection, len(reply)) == reply
+            connection.sendall(get(relay, b"/v1/x/"))
+            assert read_exactly(connection, len(OK)) == OK
+            connection.sendall(get(relay, b"/v1/y/"))
+            assert read_head(connection).startswith(b"HTTP/1.1 404 ")
+        assert relay.ask(get(relay, b"/v1/x/")).startswith(b"HTTP/1.1 404 ")
+    assert [request.split(b" ")[1] for request in requests] == [b"/v1/x", b"/v1/x/"]
+
+
+def test_an_upstream_is_read_again_after_another_one_was_asked() -> None:
+    """The program was slow when the first reply ended, so reading had stopped. That happens with some sizes only."""
+    for size in range(2 << 20, 8 << 20, 200_000):
+        large = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size)
+        with (
+            raw_upstream(answers(large, large)) as first,
+            raw_upstream(answers(OK)) as second,
+            running_relay() as relay,
+            relay.connect() as connection,
+        ):
+            one, two = relay.path(first.url, "one"), relay.path(second.url, "two")
+            connection.sendall(get(relay, one) + get(relay, two) + get(relay, one))
+            time.sleep(0.05)
+            expected = large + OK + large
+            assert read_exactly(connection, len(expected)) == expected
+
+
 def test_connections_are_kept_and_requests_are_sent_before_replies_are_complete() -> None:
     requests: list[bytes] = []
     replies = [b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % number for number in range(5)]
@@ -426,6 +459,27 @@ def test_a_program_that_vanishes_while_the_upstream_thinks() -> None:
         assert relay.exchange.failure is Failure.CLIENT_GONE
 
 
+def test_a_reset_of_the_program_is_a_reset_for_the_upstream() -> None:
+    """An end would look like a request that is complete, or like a program that still reads."""
+    ends: list[str] = []
+
+    def script(connection: socket.socket) -> None:
+        read_head(connection)
+        try:
+            ends.append(repr(read_all(connection)))
+        except ConnectionResetError:
+            ends.append("reset")
+
+    with raw_upstream(script) as upstream, running_relay() as relay:
+        connection = relay.connect()
+        connection.sendall(get(relay, relay.path(upstream.url), b"Content-Length: 99", method=b"POST"))
+        wait_until(lambda: upstream.connections)
+        reset(connection)
+        wait_until(lambda: ends)
+        assert relay.exchange.failure is Failure.CLIENT_GONE
+    assert ends == ["reset"]
+
+
 def test_a_program_that_ends_in_the_middle_of_its_request() -> None:
     received: list[bytes] = []
     with (
@@ -510,6 +564,34 @@ def test_100_connections_at_once() -> None:
         assert upstream.errors == []
         assert {exchange.ending for exchange in relay.exchanges} == {"end"}
         assert sorted(int(exchange.received[1:]) for exchange in relay.exchanges) == list(range(100))
+
+
+_MANY_CONNECTIONS = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+from meter.raw_peers import raw_upstream, running_relay, read_head
+from meter.test_relay import OK, answers, get
+
+with raw_upstream(answers(OK)) as upstream, running_relay() as relay:
+    path = relay.path(upstream.url)
+    relay.connect().close()
+    connections = []
+    for _ in range(100):
+        connections.append(relay.connect())
+        connections[-1].sendall(get(relay, path))
+        assert read_head(connections[-1]).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
+"""
+
+
+def test_there_may_be_more_connections_than_open_files_are_usual() -> None:
+    tests = os.path.dirname(os.path.dirname(__file__))
+    command = [sys.executable, "-c", _MANY_CONNECTIONS, tests]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 _BIG_TRANSFER = """

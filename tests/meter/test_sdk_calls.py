@@ -82,7 +82,7 @@ PLAIN = [
     Scenario("gemini_tools", steps=steps(tool=WEATHER), calls=2),
 ]
 CODINGS = [
-    Scenario("anthropic_create", steps=steps(coding="br")),
+    Scenario("openai_chat", steps=steps(coding="br")),
     Scenario("anthropic_stream", steps=steps(coding="gzip")),
     Scenario("openai_response_stream", steps=steps(coding="br")),
     Scenario("gemini_stream", steps=steps(coding="deflate")),
@@ -94,7 +94,7 @@ TROUBLE = [
     Scenario("anthropic_create", ("expect-error",), steps(status=401)),
     Scenario("openai_chat", ("expect-error",), steps(status=401)),
     Scenario("gemini_generate", ("expect-error",), steps(status=401)),
-    Scenario("anthropic_create", steps=steps(fault="reset"), calls=2),
+    Scenario("openai_response", steps=steps(fault="reset"), calls=2),
     Scenario("anthropic_stream", ("expect-error",), steps(fault="cut")),
     Scenario("gemini_stream", ("expect-error",), steps(fault="cut")),
     Scenario("openai_response_stream", ("expect-error",), steps(fault="cut")),
@@ -103,9 +103,9 @@ TROUBLE = [
 REPORTED_TWICE = [
     Scenario("anthropic_create", ("watch",)),
     Scenario("anthropic_stream", ("watch",)),
-    Scenario("anthropic_async", ("watch",), calls=8),
-    Scenario("anthropic_tools", ("watch",), steps(tool=WEATHER), calls=2),
-    Scenario("anthropic_create", ("watch",), steps(status=429, headers=RETRY), calls=2),
+    Scenario("openai_response_async", ("watch",), calls=4),
+    Scenario("openai_chat_tools", ("watch",), steps(tool=WEATHER), calls=2),
+    Scenario("openai_chat", ("watch",), steps(status=429, headers=RETRY), calls=2),
     Scenario("openai_response", ("watch", "add-reply")),
     Scenario("openai_chat_stream", ("watch",)),
     Scenario("openai_embeddings", ("watch",)),
@@ -116,7 +116,7 @@ REPORTED_TWICE = [
     Scenario("openai_chat", ("add-usage",)),
     Scenario("gemini_chat", ("add-reply",), calls=2),
     Scenario("gemini_generate", ("add-usage",)),
-    Scenario("anthropic_create", ("watch", "add-usage")),
+    Scenario("openai_chat", ("watch", "add-usage")),
 ]
 SCENARIOS = [*PLAIN, *CODINGS, *TROUBLE, *REPORTED_TWICE]
 

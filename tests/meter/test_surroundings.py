@@ -1,6 +1,7 @@
 """Where a program runs: several processes, runs inside runs, HTTP proxies, certificates of one's own."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from meter.records import RUNCARD, MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
 from meter.test_sdk_calls import run_program, sdk_command, sdk_environment
 
+_REQUESTS = Path(__file__).with_name("plain_requests.py")
 _PROXIES = {"NO_PROXY": "", "no_proxy": ""}
 
 
@@ -44,7 +46,7 @@ def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path
 
 def test_a_run_of_the_program_itself_inside_a_run(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """The meter belongs to the outer run; the watched client to the run that the program opened."""
-    run = run_program(tmp_path, upstream.url, "anthropic_three", "watch", "record")
+    run = run_program(tmp_path, upstream.url, "openai_mixed", "watch", "record")
     assert run.code == 0, run.err
     assert_equals(run, upstream)
     (document,) = (tmp_path / "work" / "own-outputs").glob("*/metadata.json")
@@ -60,7 +62,7 @@ def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, crede
         user = f"{credentials}@" if credentials else ""
         url = f"http://{user}127.0.0.1:{proxy.server_address[1]}"
         variables = {**_PROXIES, "HTTP_PROXY": url, "http_proxy": url}
-        run = run_program(tmp_path, "http://models.example", "anthropic_three", **variables)
+        run = run_program(tmp_path, "http://models.example", "openai_mixed", **variables)
         assert run.code == 0, run.err
         assert set(proxy.targets) == {"models.example"}
         assert proxy.refused == []
@@ -71,7 +73,7 @@ def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, crede
 def test_no_proxy_is_respected(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     with forward_proxy(upstream, set()) as proxy:
         variables = {"HTTP_PROXY": proxy.url, "http_proxy": proxy.url, "NO_PROXY": "127.0.0.1"}
-        run = run_program(tmp_path, upstream.url, "anthropic_create", **variables)
+        run = run_program(tmp_path, upstream.url, "openai_chat", **variables)
         assert run.code == 0, run.err
         assert (proxy.targets, proxy.refused) == ([], [])
     assert_equals(run, upstream)
@@ -91,7 +93,7 @@ def test_an_upstream_that_cannot_be_trusted_gets_no_request(tmp_path: Path) -> N
     """The program sees a failed connection, as it does without the meter. The record says so."""
     authority = make_authority(tmp_path / "ca")
     with scripted_upstream(tls=authority.context) as upstream:
-        run = run_program(tmp_path, upstream.url, "anthropic_create", "expect-error")
+        run = run_program(tmp_path, upstream.url, "openai_chat", "expect-error")
         assert upstream.requests == []
     assert run.out.strip() == "APIConnectionError", (run.out, run.err)
     assert run.document["costs"]["total_cost_usd"] is None
@@ -125,3 +127,30 @@ def test_a_provider_is_reached_by_https_through_a_proxy(tmp_path: Path, way: str
         assert_equals(run, upstream)
     assert run.document["configuration"]["provider"] == provider
     assert b"user:secret" not in b"".join(path.read_bytes() for path in run.path.glob("*.json*"))
+
+
+def test_prompts_and_replies_are_kept_only_on_request_and_masked(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    env, command = sdk_environment(tmp_path, upstream.url), [sys.executable, str(_REQUESTS), "secret"]
+    journals = []
+    for options in ([], ["--keep-content"]):
+        run = run_metered(command, env, tmp_path / "work", options=options)
+        assert run.code == 0, run.err
+        journals.append((run.path / "experiment.jsonl").read_text())
+    texts = ("My password is", "The quick brown fox.")
+    assert [[text in journal for text in texts] for journal in journals] == [[False, False], [True, True]]
+    assert not any("ghp_" in journal for journal in journals)
+
+
+def test_without_the_meter_command_and_environment_are_those_of_the_user(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    env = sdk_environment(tmp_path, upstream.url)
+    run = run_metered(["env", "-0"], env, tmp_path / "work", options=["--no-meter"])
+    given = dict(item.split("=", 1) for item in run.out.split("\0") if item)
+    own = {name for name in given if name == "TRACEPARENT" or name.startswith("RUNCARD_")}
+    assert {name: value for name, value in given.items() if name not in own} == {
+        name: value for name, value in env.items() if name not in own
+    }
+    assert "RUNCARD_METER" not in given

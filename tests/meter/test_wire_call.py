@@ -183,16 +183,221 @@ def test_a_request_that_may_cost_is_counted_as_not_understood(path: str) -> None
     assert sink.calls == []
 
 
-@pytest.mark.parametrize("is_sent", [True, False])
-def test_a_call_that_the_relay_could_not_follow_may_be_billed(is_sent: bool) -> None:  # noqa: FBT001
-    """All its bytes were passed on: perhaps the program got a reply."""
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (
+            429,
+            {"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}},
+            ("rate_limit_error", "slow"),
+        ),
+        (
+            529,
+            {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},
+            ("overloaded_error", "busy"),
+        ),
+        (
+            400,
+            {"error": {"message": "no", "type": "invalid_request_error", "code": "x"}},
+            ("invalid_request_error", "no"),
+        ),
+        (
+            400,
+            [{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}],
+            ("INVALID_ARGUMENT", "no"),
+        ),
+        (404, {"error": "model 'x' not found"}, ("http-error", "model 'x' not found")),
+        (502, "<html>", ("http-error", "")),
+        (503, {"error": {"message": ["odd"], "type": {}}}, ("error", "")),
+    ],
+)
+@pytest.mark.parametrize("coding", ENCODERS)
+def test_an_error_is_told_as_the_vendor_describes_it(
+    status: int, body: Any, expected: Any, coding: str
+) -> None:
+    text = ENCODERS[coding]((body if isinstance(body, str) else json.dumps(body)).encode())
+    head = answer(status=status, content_encoding=coding, request_id="req_1")
+    facts = call_of(ANTHROPIC, post("/v1/messages"), REQUEST, head, text)
+    assert facts.error == {"type": expected[0], "message": expected[1], "status": status}
+    assert (facts.reply_began, facts.complete, facts.request_id) == (False, False, "req_1")
+    assert facts.exchange is not None
+    assert facts.exchange.status == status
+
+
+@pytest.mark.parametrize("failure", Failure)
+@pytest.mark.parametrize("name", ["messages", "chat", "responses", "gemini"])
+def test_a_stream_that_is_cut_is_partial(failure: Failure, name: str) -> None:
+    route, path, kind, body, _ = STREAMS[name]
+    facts = call_of(route, post(path), {}, answer(kind), body[: len(body) // 2], failure=failure)
+    assert facts.error is not None
+    assert (facts.error["type"], facts.reply_began, facts.complete) == (failure.value, True, False)
+    usage = read_usage(facts.reply, allow_unknown=True)
+    assert usage.source in {"partial", None}
+    assert name != "messages" or (usage.tokens.input, usage.tokens.output) == (5051, 1)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_without_its_end_is_cut_though_the_connection_was_closed_well(name: str) -> None:
+    route, path, kind, body, _ = STREAMS[name]
+    facts = call_of(route, post(path), {}, answer(kind), body[: len(body) // 2])
+    assert facts.error == {"type": "cut", "message": "the stream ended before its last event"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_sent", "may_cost"),
+    [
+        *(
+            (Failure.CLIENT_GONE, True, True),
+            (Failure.CLIENT_GONE, False, False),
+            (Failure.ENDED, True, True),
+        ),
+        *((Failure.TIMEOUT, True, True), (Failure.UNREACHABLE, True, False), (Failure.CUT, True, False)),
+        (Failure.NOT_UNDERSTOOD, False, True),
+    ],
+)
+def test_a_call_that_ends_before_its_reply_may_cost(
+    failure: Failure, *, is_sent: bool, may_cost: bool
+) -> None:
+    """The provider may go on with a request that it has. One that it never had, or refused, costs nothing."""
     sink = Sink()
     observer = WireCalls(sink).observe(ANTHROPIC, post("/v1/messages"))
     assert observer is not None
     observer.request_body(json.dumps(REQUEST).encode())
     if is_sent:
         observer.request_end()
-    observer.fail(Failure.NOT_UNDERSTOOD, "")
-    (facts,) = sink.calls
+    observer.fail(failure, "")
+    assert sink.calls[0].reply_began == may_cost
+
+
+def test_a_stream_without_an_end_event_but_with_a_stop_reason_is_complete() -> None:
+    """Some servers send no `[DONE]`."""
+    facts = call_of(
+        OPENAI, post("/v1/chat/completions"), {}, answer(EVENT_STREAM), sse(replies.chunks()[:-1])
+    )
+    assert (facts.error, facts.complete, tokens(facts.reply)) == (None, True, replies.CHAT_TOKENS)
+
+
+def test_the_error_event_of_a_stream_is_its_error() -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
+    body = sse([*replies.message_events()[:6], error])
+    facts = call_of(ANTHROPIC, post("/v1/messages"), {}, answer(EVENT_STREAM), body)
+    assert facts.error == {"type": "overloaded_error", "message": "busy"}
     assert facts.reply_began
-    assert facts.error == {"type": "not-understood", "message": "the meter could not follow the connection"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"{"),
+        ("application/json", b"\xff\xfe{}"),
+        ("application/json", b"[" * 100_000),
+        (EVENT_STREAM, b"data: {\n\n"),
+        (EVENT_STREAM, b"data: \xff\xfe\n\ndata: {}\n\n"),
+        (EVENT_STREAM, b'data: {"type": "message_delta", "usage": [1]}\n\n'),
+    ],
+)
+def test_a_reply_that_is_not_understood_is_named(kind: str, body: bytes) -> None:
+    sink = Sink()
+    pass_exchange(WireCalls(sink).observe(ANTHROPIC, post("/v1/messages")), REQUEST, answer(kind), [body])
+    (facts,) = sink.calls
+    assert facts.error is not None
+    assert facts.error["type"] == "malformed-reply"
+    assert len(sink.problems) == 1
+    assert sink.problems[0].startswith("api.anthropic.com/v1/messages: ")
+    assert (facts.reply_began, facts.complete) == (True, False)
+
+
+def test_a_malformed_event_does_not_hide_the_counts_after_it() -> None:
+    body = b"data: {oops\n\n" + sse(replies.message_events())
+    facts = call_of(ANTHROPIC, post("/v1/messages"), {}, answer(EVENT_STREAM), body)
+    assert tokens(facts.reply) == replies.CLAUDE_TOKENS
+
+
+def test_the_same_request_after_a_failure_is_its_retry() -> None:
+    sink = Sink()
+    calls = WireCalls(sink)
+    good, busy = (
+        json.dumps(replies.message()).encode(),
+        b'{"error": {"type": "overloaded_error", "message": ""}}',
+    )
+    for request, status in ((REQUEST, 529), (REQUEST, 429), ({}, 200), (REQUEST, 200), (REQUEST, 200)):
+        body = good if status == 200 else busy
+        pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), request, answer(status=status), [body])
+    ids = [facts.exchange.call_id for facts in sink.calls if facts.exchange]
+    retries = [facts.exchange.retry_of for facts in sink.calls if facts.exchange]
+    assert len(set(ids)) == 5
+    assert retries == [None, ids[0], None, ids[1], None]
+
+
+def test_the_caller_is_who_the_headers_say() -> None:
+    own = {
+        "x_claude_code_session_id": "s",
+        "x_claude_code_agent_id": "a",
+        "x_claude_code_parent_agent_id": "p",
+    }
+    turn = '{"session_id": "s", "thread_id": "a", "parent_thread_id": "p"}'
+    odd = {"x_claude_code_session_id": "x" * 1000, "x_codex_turn_metadata": "[" * 10_000}
+    for headers, expected in (
+        (own, ("s", "a", "p")),
+        ({"x_codex_turn_metadata": turn}, ("s", "a", "p")),
+        (odd, (None,) * 3),
+    ):
+        facts = call_of(
+            ANTHROPIC,
+            post("/v1/messages", **headers),
+            REQUEST,
+            answer(),
+            json.dumps(replies.message()).encode(),
+        )
+        exchange = facts.exchange
+        assert exchange is not None
+        assert (exchange.client_session, exchange.agent, exchange.parent_agent) == expected
+
+
+def test_a_request_of_any_size_is_counted() -> None:
+    """One that is too large is not kept: its parameters are unknown."""
+    sink = Sink()
+    observer = WireCalls(sink).observe(ANTHROPIC, post("/v1/messages"))
+    assert observer is not None
+    observer.request_body(b'{"model": "m", "messages": "')
+    piece = b"x" * (1 << 20)
+    for _ in range(65):
+        observer.request_body(piece)
+    pass_exchange(observer, b'"}', answer(), [json.dumps(replies.message()).encode()])
+    (facts,) = sink.calls
+    assert (facts.requested_model, facts.request, facts.prompt) == (None, None, None)
+    assert tokens(facts.reply) == replies.CLAUDE_TOKENS
+
+
+@pytest.mark.parametrize("coding", ENCODERS)
+def test_a_compressed_request_is_read(coding: str) -> None:
+    """Codex compresses with zstd."""
+    body = ENCODERS[coding](json.dumps(REQUEST).encode())
+    facts = call_of(
+        ANTHROPIC,
+        post("/v1/messages", content_encoding=coding),
+        body,
+        answer(),
+        json.dumps(replies.message()).encode(),
+    )
+    assert facts.request == {"max_tokens": 9}
+
+
+def test_content_is_kept_only_on_request() -> None:
+    body = sse(replies.message_events())
+    reply = answer(EVENT_STREAM)
+    assert call_of(ANTHROPIC, post("/v1/messages"), REQUEST, reply, body).content is None
+    kept = call_of(ANTHROPIC, post("/v1/messages"), REQUEST, reply, body, keep_content=True)
+    texts = [part.get("text") for part in kept.content]
+    assert replies.WORDS in texts
+    assert kept.prompt == {"messages": REQUEST["messages"]}
+
+
+def test_a_region_and_a_password_in_the_url_of_the_upstream() -> None:
+    route = Route("upstream", "https://user:secret@eu.api.openai.com:8443/v1")
+    facts = call_of(
+        route, post("/v1/responses?key=secret"), {}, answer(), json.dumps(replies.response()).encode()
+    )
+    assert facts.exchange is not None
+    assert facts.exchange.endpoint == "eu.api.openai.com:8443/v1/responses"
+    assert facts.regional_host == "eu.api.openai.com"

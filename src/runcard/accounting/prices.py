@@ -24,6 +24,7 @@ from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream
 
 _REST = "the rest of the output"  # of a stream that was cut: it is charged, and not counted
+_MINUTE, _DAY = 60, 86_400  # seconds
 _PACKAGED = Path(__file__).with_name("prices.json")
 
 
@@ -97,6 +98,17 @@ class Prices:
                     charged_as_text=table.providers[matches[0].provider].charged_as_text,
                 )
         return None
+
+    def price_interval(self, model: str, provider: str | None = None) -> int:
+        """How long a price of a model lasts at least, in seconds: a UTC day, a minute, or 0 if it never changes.
+
+        So calls within one interval have the same price row, and need not be looked up one by one.
+        """
+        found = [match.entry.prices for matches in self._lookup(model, provider) for match in matches]
+        prices = [price for entry in found for price in entry]
+        if any(price.hours is not None for price in prices):
+            return _MINUTE
+        return _DAY if any(price.since is not None for price in prices) else 0
 
     def charge(
         self,

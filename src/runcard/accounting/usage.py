@@ -34,6 +34,7 @@ class Usage:
     billed: Tokens | None = None  # the tokens that are charged, where the reply has others than `tokens`
     unknown: tuple[str, ...] = ()  # counts in the reply that may be tokens beside these: the cost is unknown
     is_total: bool = False  # the counts are of several calls of unknown sizes
+    session: str | None = None  # the session of a program whose total this is
 
     @property
     def known_provider(self) -> str | None:

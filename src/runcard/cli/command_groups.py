@@ -16,6 +16,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "show": ("checks.show", "Show a run or a session on one screen."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
+        "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
         "ledger": ("checks.ledger", "Print the history of a store."),
     },
     "Check": {

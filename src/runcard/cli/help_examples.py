@@ -36,6 +36,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard log @latest",
         "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",
     ),
+    "costs": (
+        "runcard costs --source claude-code",
+        "runcard costs --source all --by project,model --since 30d",
+        "runcard costs --source codex --by agent,session --json ~/.codex",
+    ),
     "ledger": ("runcard ledger", "runcard ledger artifacts"),
     # Check
     "verify": ("runcard verify outputs", "runcard verify -q --pin ~/outputs.pin outputs"),

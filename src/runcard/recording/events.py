@@ -142,6 +142,9 @@ class EventRecorder(ABC):
             }
             payload |= {"part": part} if part else {}
             payload |= {"server_tools": dict(usage.server_tools)} if usage.server_tools else {}
+            if usage.is_total:
+                payload["is_total"] = True
+                payload |= {"client_session": reply_usage.session} if reply_usage.session else {}
             if is_failed and usage.source is None:  # nothing is charged for it
                 payload |= _UNPRICED
             elif cost is None:

@@ -130,6 +130,29 @@ def test_the_totals_of_a_run_are_those_of_its_calls(server: ModelServer, outputs
     assert document["warnings"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("claude", "request-id"), ("chat", "x-request-id"), ("gemini", "x-goog-request-id")]
+)
+def test_the_id_of_a_request_and_the_observer_are_recorded(
+    server: ModelServer, run: runcard.Run, name: str, kind: str
+) -> None:
+    """By these, the meter's report of the same call is recognized."""
+    reply = {"claude": replies.message, "chat": replies.completion, "gemini": replies.generated}[name]()
+    server.says(
+        Answer(json.dumps(reply).encode(), headers={kind: "req_7", "content-type": "application/json"})
+    )
+    client = {"claude": claude, "chat": gpt, "gemini": gemini}[name]
+    with client(server) as api:
+        if name == "claude":
+            api.messages.create(**CLAUDE)
+        elif name == "chat":
+            api.chat.completions.create(**CHAT)
+        else:
+            api.models.generate_content(**GEMINI)
+    (call,) = calls(run)
+    assert (call["observer"], call["request_id"]) == ("watch", "req_7")
+
+
 def test_the_digest_of_a_prompt_is_that_of_its_canonical_form(server: ModelServer, run: runcard.Run) -> None:
     server.says(replies.message())
     asked = {"system": "Be brief.", "messages": MESSAGES, "tools": [TOOL]}

@@ -5,8 +5,12 @@ separate calls, which the counts of the message do not include. A message that u
 iterations.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
 from runcard.accounting.service_tiers import non_standard
-from runcard.accounting.tokens import Tokens, split_writes
+from runcard.accounting.tokens import MAX_COUNT, Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields
@@ -29,7 +33,9 @@ _COUNTS = (
     "cache_read_input_tokens",
 )
 _FACTS = ("service_tier", "speed", "inference_geo", "fallback_credit", "model", "type")
-_DURATIONS = known_fields("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_WRITTEN = "cache_creation_input_tokens"
+_SHORT, _LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
+_DURATIONS = known_fields(_SHORT, _LONG)
 _OUTPUT = known_fields("thinking_tokens")
 _TOOLS = known_fields(
     "web_search_requests", "web_fetch_requests", "code_execution_requests", "tool_search_requests"
@@ -45,6 +51,9 @@ KNOWN = known_fields(
     server_tool_use=_TOOLS,
     iterations=_ITERATION,
 )
+
+
+_PLAIN_FIELDS = frozenset({*_COUNTS, "cache_creation", "server_tool_use", "iterations", *_FACTS[:3]})
 
 
 def is_reply(reply: ReplyFields) -> bool:
@@ -91,7 +100,7 @@ def _tokens(usage: ReplyFields) -> Tokens:
 def _writes(usage: ReplyFields) -> tuple[int | None, int | None]:
     """Tokens written to the cache for five minutes and for an hour; five minutes where the reply does not say."""
     name, split = "cache_creation_input_tokens", usage.part("cache_creation")
-    short, long = split.count("ephemeral_5m_input_tokens"), split.count("ephemeral_1h_input_tokens")
+    short, long = split.count(_SHORT), split.count(_LONG)
     return split_writes(usage.count(name), short, long, name)
 
 
@@ -121,3 +130,45 @@ def _nested_calls(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
         for call in usage.parts("iterations")
         if call.text("type") in _NESTED_CALLS
     ]
+
+
+def plain_counts(usage: Mapping[str, Any]) -> tuple[int, int, int, int, int] | None:
+    """What `read` gives for a usage of the common form, in a twentieth of the time; None for any other form.
+
+    The counts are those of input, output, cache_read, cache_write_5m and cache_write_1h. The form has all counts, tools that
+    were not used, and no nested calls. For session files, which have a million of them.
+    """
+    try:
+        sent, output, read = usage["input_tokens"], usage["output_tokens"], usage["cache_read_input_tokens"]
+        written, split, tools = usage[_WRITTEN], usage.get("cache_creation"), usage.get("server_tool_use")
+        short, long = (split[_SHORT], split[_LONG]) if split else (written, 0)
+        if not type(sent) is type(output) is type(read) is type(written) is type(short) is type(long) is int:
+            return None
+        whole = sent + read + written
+        is_plain = (
+            sent >= 0 <= output
+            and read >= 0 <= written
+            and short >= 0 <= long
+            and short + long <= written
+            and whole <= MAX_COUNT >= output
+            and usage.get("iterations") in (None, [])
+            and (tools is None or all(type(count) is int and not count for count in tools.values()))
+            and usage.keys() <= _PLAIN_FIELDS
+            and (split is None or (type(split) is dict and len(split) in {0, 2}))
+        )
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return (whole, output, read, written - long, long) if is_plain else None
+
+
+def plain_tier(usage: Mapping[str, Any]) -> str | None:
+    """The service tier of a usage for which `plain_counts` has counts."""
+    try:
+        return _tier(usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
+    except TypeError:  # a list in place of a text
+        return service_tier(ReplyFields(usage))
+
+
+@cache
+def _tier(*names: object) -> str | None:
+    return service_tier(ReplyFields(dict(zip(_FACTS, names, strict=False))))

@@ -59,7 +59,12 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         call = replace(call, reported_cost=reply.amount("total_cost_usd"), is_total=True)
     if reply.get("is_error") is True and not any(part.tokens.output for part in call.calls):
         call = Usage(Tokens(), "anthropic")  # a crash leaves zeros
-    return replace(call, response_id=reply.text("uuid"), stop_reason=reply.text("stop_reason", "subtype"))
+    return replace(
+        call,
+        response_id=reply.text("uuid"),
+        stop_reason=reply.text("stop_reason", "subtype"),
+        session=reply.text("session_id"),
+    )
 
 
 def _read_model(name: str, usage: ReplyFields) -> Usage:

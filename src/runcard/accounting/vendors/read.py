@@ -26,6 +26,7 @@ from runcard.accounting.vendors import (
     manual_counts,
     ollama,
     openai,
+    opencode,
 )
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.accounting.vendors.streams import join_events
@@ -52,6 +53,7 @@ _VENDORS: tuple[_VendorReader, ...] = (
     claude_code,
     langchain,
     codex,
+    opencode,
     gemini_cli,
     bedrock,
     cohere,

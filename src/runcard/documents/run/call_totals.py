@@ -20,6 +20,7 @@ from runcard.documents.run.call_facts import (
     tool_counts,
 )
 from runcard.documents.run.repeated_calls import DistinctCalls, Repeats, ReportIds
+from runcard.documents.run.session_totals import MeteredSessions
 from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
@@ -49,12 +50,20 @@ class RunCalls:
     Where responses were reported more than once, `must_read_again`: then the calls are added once more to `read_again()`.
     """
 
-    def __init__(self, *, with_repeats: bool = False, repeated: Repeats | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        with_repeats: bool = False,
+        repeated: Repeats | None = None,
+        sessions: MeteredSessions | None = None,
+    ) -> None:
         self._totals = _Totals()
         self._all = ModelOfCalls()  # of calls without an answer as well
         self._failed = FailedCalls()
         self._ids = None if with_repeats or repeated is not None else ReportIds()
         self._distinct = DistinctCalls(self._totals.add, repeated or Repeats({}, {}))
+        self._sessions = sessions or MeteredSessions()
+        self._session_totals = 0  # that do not count
         self._error: Exception | None = None  # the first one
 
     def add(self, call: JsonObject) -> None:
@@ -64,6 +73,10 @@ class RunCalls:
             return  # it failed before its reply began: no usage was reported, and it is not part of the totals
         if self._ids is not None:
             self._ids.add(call)
+            self._sessions.add(call)
+        elif self._sessions and self._sessions.includes(call):
+            self._session_totals += 1
+            return
         try:
             self._distinct.add(call)
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
@@ -73,8 +86,10 @@ class RunCalls:
 
     def read_again(self) -> "RunCalls | None":
         """Another object for the same calls, if some of them were reported more than once; else None: nothing is left."""
-        repeated = self._ids.repeated() if self._ids is not None else None
-        return RunCalls(repeated=repeated) if repeated else None
+        if self._ids is None:
+            return None
+        repeated = self._ids.repeated()
+        return RunCalls(repeated=repeated, sessions=self._sessions) if repeated or self._sessions else None
 
     def sections(
         self,
@@ -88,7 +103,7 @@ class RunCalls:
         self._distinct.end()
         if self._error is not None:
             raise self._error
-        totals, repeats = self._totals, self._distinct.repeats
+        totals, repeats = self._totals, self._distinct.repeats + self._session_totals
         costs = totals.costs(stated, is_incomplete=is_incomplete)
         usage = totals.token_usage(costs) | ({"repeated_reports": repeats} if repeats else {})
         if failed := self._failed.section():

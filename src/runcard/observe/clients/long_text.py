@@ -8,8 +8,11 @@ import re
 
 LIMIT = 8 << 20  # bytes of a text that is kept as it is, and of what is left of a larger one
 _LONGEST_STRING = 4096
-_LONGEST_RUN = 1 << 16  # bytes between two strings
-_NUMBERS = re.compile(rb"[-+0-9.eE\s]+,")
+_LONGEST_RUN = 1024  # bytes between two strings
+_NUMBERS = re.compile(rb"[-+0-9.eE,\s]{256,}")
+# The inside of a string, as far as it is complete; a backslash at the end is not part of it.
+_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_QUOTE = ord('"')
 
 
 class LongText:
@@ -22,7 +25,7 @@ class LongText:
         self._shortener: _Shortener | None = None
 
     def add(self, piece: bytes) -> None:
-        if not piece:
+        if not piece or self._size > LIMIT:
             return
         if self._shortener is None and self._size + len(piece) > LIMIT:
             self._shortener, self.is_shortened = _Shortener(), True
@@ -58,7 +61,7 @@ class _Shortener:
         self._escape = StringEnd()
 
     def feed(self, piece: bytes) -> bytes:
-        out: list[bytes] = []
+        out = bytearray()
         at = 0
         while at < len(piece):
             if self._in_string:
@@ -66,23 +69,23 @@ class _Shortener:
                 self._add_string(piece[at : None if end < 0 else end])
                 if end < 0:
                     break
-                out += (b"" if self._is_long else self._string, b'"')
+                out += b'"' if self._is_long else self._string + b'"'
                 self._in_string, self._run = False, b""
                 at = end + 1
                 continue
             quote = piece.find(b'"', at)
             self._run += piece[at : None if quote < 0 else quote]
             if len(self._run) > _LONGEST_RUN:
-                self._run = _NUMBERS.sub(b"", self._run)
+                self._run = _NUMBERS.sub(_last_number, self._run)
             if quote < 0:
                 break
-            out += (self._run, b'"')
+            out += self._run + b'"'
             self._in_string, self._string, self._is_long = True, b"", False
             at = quote + 1
-        if not self._in_string and len(self._run) > _LONGEST_RUN:  # not numbers
-            out.append(self._run)
-            self._run = b""
-        return b"".join(out)
+        if not self._in_string and len(self._run) > 2 * _LONGEST_RUN:  # not numbers
+            out += self._run[:-_LONGEST_RUN]
+            self._run = self._run[-_LONGEST_RUN:]
+        return bytes(out)
 
     def _add_string(self, piece: bytes) -> None:
         if not self._is_long and len(self._string) + len(piece) <= _LONGEST_STRING:
@@ -94,6 +97,12 @@ class _Shortener:
         return self._string if self._in_string else self._run
 
 
+def _last_number(numbers: re.Match[bytes]) -> bytes:
+    """The last of many numbers, which may go on in the next piece."""
+    text = numbers[0]
+    return (b"," if text.lstrip().startswith(b",") else b"") + text[text.rfind(b",") + 1 :].lstrip()
+
+
 class StringEnd:
     """Finds the end of a JSON string that arrives in pieces."""
 
@@ -103,19 +112,14 @@ class StringEnd:
     def find(self, piece: bytes, at: int) -> int:
         """The place of the quote that ends the string; -1: it is not in this piece."""
         start = at + self._is_escaped
-        quote = piece.find(b'"', start)
-        while quote >= 0:
-            if not _backslashes(piece, start, quote) % 2:
-                self._is_escaped = False
-                return quote
-            quote = piece.find(b'"', quote + 1)
-        self._is_escaped = _backslashes(piece, start, len(piece)) % 2 == 1
+        end = piece.find(b'"', start)
+        if piece.find(b"\\", start, end if end >= 0 else len(piece)) < 0:  # nearly always
+            self._is_escaped = False
+            return end
+        match = _STRING.match(piece, start)
+        end = len(piece) if match is None else match.end()
+        if end < len(piece) and piece[end] == _QUOTE:
+            self._is_escaped = False
+            return end
+        self._is_escaped = end < len(piece)
         return -1
-
-
-def _backslashes(piece: bytes, start: int, end: int) -> int:
-    """How many backslashes stand before `end`."""
-    first = end
-    while first > start and piece[first - 1] == ord("\\"):
-        first -= 1
-    return end - first

@@ -120,7 +120,8 @@ class ReplyReader:
             self._add_streamed(event)
         else:
             self._whole, self.complete = event, True
-            self._text.whole(event)
+            if not (isinstance(self._decoder, JsonReply) and self._decoder.is_shortened):
+                self._text.whole(event)
             if isinstance(error := event.get("error"), Mapping):
                 self.error = self.error or error_fields(ReplyFields(error))
 

@@ -10,6 +10,7 @@ from typing import Any
 from runcard.encoding import JsonObject
 
 _CONTENT_FIELDS = ("content", "output", "choices", "candidates", "completion", "steps", "outputs")
+_LONGEST_KEPT = 16 << 20  # characters of a stream; an event has room for much less
 _APPENDED_FIELDS = (
     "text",
     "partial_json",
@@ -27,6 +28,7 @@ class ReplyText:
 
     def __init__(self, *, keep: bool) -> None:
         self._is_kept = keep
+        self._room = _LONGEST_KEPT
         self._content: Any = None
         self._parts: dict[str, JsonObject] = {}
 
@@ -49,6 +51,9 @@ class ReplyText:
         pieces = list(_pieces(event))
         if self._is_kept:
             for key, piece in pieces:
+                self._room -= sum(len(part) for part in piece.values() if isinstance(part, str))
+                if self._room < 0:
+                    break
                 _append(self._parts.setdefault(key or f"+{len(self._parts)}", {}), piece)
         return bool(pieces)
 

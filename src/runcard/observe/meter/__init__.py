@@ -6,8 +6,9 @@ directions, and reports each request and its reply to an observer.
     routes       where requests are sent on to: one route for each provider or URL of the user's
     adapters     what each program needs so that it calls the relay: variables, options
     listener     the listening socket: bound before the program starts; the first connection starts the relay
-    relay        connections: a request in, the same request out, the reply back
-    upstream_connection  the other side of a connection: a request out, its reply back
+    relay        accepts connections of the program
+    program_connection   a request in, the same request out
+    upstream_connection  its reply back
     http_message heads and bodies of HTTP/1.1 messages, as the bytes that they are
     upstream     connecting to a provider: TLS, HTTP proxies
     exchange     what the relay reports: one request and its reply

@@ -26,7 +26,7 @@ class UnclearMessage(Exception):  # noqa: N818 - not an error of anybody here
     """Where this message ends, or what it says, cannot be told for certain."""
 
 
-class Head(NamedTuple):
+class MessageHead(NamedTuple):
     """The first line of a head, and its fields: names in lower case, values without space around them."""
 
     first: bytes
@@ -53,7 +53,7 @@ class RequestLine(NamedTuple):
     version: bytes
 
 
-class StatusLine(NamedTuple):
+class ReplyLine(NamedTuple):
     status: int
     reason: bytes
 
@@ -95,7 +95,7 @@ class HeadBuffer:
         return data
 
 
-def parse_head(raw: bytes) -> Head:
+def parse_head(raw: bytes) -> MessageHead:
     """Split a head. A line that is no field is left out."""
     first, *lines = raw.lstrip(b"\r\n").split(b"\n")
     fields: list[tuple[bytes, bytes]] = []
@@ -111,22 +111,22 @@ def parse_head(raw: bytes) -> Head:
             fields.append((name.lower(), value.strip(b" \t\r")))
         elif any(each in name.lower() for each in _FRAMING):
             unclear = "a framing header with a malformed name"
-    return Head(first.rstrip(b"\r"), fields, unclear)
+    return MessageHead(first.rstrip(b"\r"), fields, unclear)
 
 
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 
-def request_line(head: Head) -> RequestLine | None:
+def request_line(head: MessageHead) -> RequestLine | None:
     found = _REQUEST_LINE.fullmatch(head.first)
     return None if found is None else RequestLine(*found.groups())
 
 
-def status_line(head: Head) -> StatusLine:
+def status_line(head: MessageHead) -> ReplyLine:
     found = _STATUS_LINE.fullmatch(head.first)
     if found is None:
         raise UnclearMessage("no status line")
-    return StatusLine(int(found[1]), found[2] or b"")
+    return ReplyLine(int(found[1]), found[2] or b"")
 
 
 def rewrite_request(raw: bytes, target: bytes, host: bytes, more: bytes = b"") -> bytes:
@@ -256,7 +256,7 @@ _LENGTHS = {line % length: length for line in (b"\r\n%x\r\n", b"\r\n%X\r\n") for
 _WIDTHS = (5, 6, 7)
 
 
-def request_body(head: Head, line: RequestLine) -> BodyReader:
+def request_body(head: MessageHead, line: RequestLine) -> BodyReader:
     """The reader of the body of a request."""
     if head.unclear:
         raise UnclearMessage(head.unclear)
@@ -268,7 +268,7 @@ def request_body(head: Head, line: RequestLine) -> BodyReader:
     return LengthBody(_length(lengths) if lengths else 0)
 
 
-def reply_body(head: Head, line: StatusLine, method: bytes) -> BodyReader:
+def reply_body(head: MessageHead, line: ReplyLine, method: bytes) -> BodyReader:
     """The reader of the body of a reply, which may be empty whatever its headers say."""
     if method == b"HEAD" or line.status < 200 or line.status in {204, 304}:
         return LengthBody(0)
@@ -291,6 +291,6 @@ def _length(values: list[bytes]) -> int:
     return int(first)
 
 
-def proposes_upgrade(head: Head) -> bool:
+def proposes_upgrade(head: MessageHead) -> bool:
     """Whether what follows this request may be another protocol."""
     return b"upgrade" in head.tokens(b"connection") and bool(head.values(b"upgrade"))

@@ -20,7 +20,7 @@ from runcard.observe.clients.reply_stream import MalformedError, decoded
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_endpoints import header
-from runcard.observe.meter.wire_facts import CallOnWire, CallOrigin
+from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _guarded(
 class ResponsesSocket:
     """A connection; until it is open, a request for it."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         self._calls, self._endpoint, self._route, self._head = calls, endpoint, route, head
         self._is_given_up = False
         self._program: MessageReader | None = None
@@ -137,7 +137,7 @@ class ResponsesSocket:
 class SocketCall(CallOnWire):
     """One response on a connection."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         super().__init__(calls, endpoint, route, head)
         self.streamed = self.is_sent = True
         self.is_plain = is_response_delta
@@ -169,11 +169,15 @@ class SocketCall(CallOnWire):
 
     def refuse(self, event: Mapping[str, Any]) -> None:
         """An error in place of a reply: as in HTTP, nothing was generated."""
-        status = event.get("status")
-        has_status = type(status) is int
-        self.reply_head = ResponseHead(status, "", ()) if has_status else _OPENED
-        error = error_fields(ReplyFields(as_mapping(event.get("error")) or event))
-        self.set_error({**error, **({"status": status} if has_status else {})})
+        error, status = (
+            error_fields(ReplyFields(as_mapping(event.get("error")) or event)),
+            event.get("status"),
+        )
+        self.reply_head = _OPENED
+        if isinstance(status, int) and not isinstance(status, bool):
+            self.reply_head = ResponseHead(status, "", ())
+            error["status"] = status
+        self.set_error(error)
         self.finish()
 
     def finish(self) -> None:

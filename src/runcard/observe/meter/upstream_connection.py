@@ -5,6 +5,8 @@ Invariant: data of the upstream is given to the program before anything looks at
 
 import asyncio
 import contextlib
+import socket
+import struct
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +21,7 @@ from runcard.observe.meter.http_message import (
     reply_body,
     status_line,
 )
+from runcard.observe.meter.routes import Route
 from runcard.observe.meter.upstream import UpstreamAddress, Upstreams, keep_alive
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 18  # bytes that one side may be ahead of the other
 _LONGEST_UNSENT = 1 << 20  # before the connection is made
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 
 
 class Program(Protocol):
@@ -34,6 +38,7 @@ class Program(Protocol):
     pending: deque[ExchangeReport]  # requests whose reply is not complete, in their order
 
     def deliver(self, link: "UpstreamConnection", data: bytes) -> bool: ...
+    def redirect(self, route: Route, location: bytes) -> None: ...
     def reply_ended(self) -> None: ...
     def switch_protocol(self) -> None: ...
     def replies_unclear(self, message: str) -> None: ...
@@ -49,13 +54,13 @@ class UpstreamConnection(asyncio.Protocol):
     def __init__(
         self,
         program: Program,
-        name: str,
+        route: Route,
         address: UpstreamAddress,
         links: "set[UpstreamConnection]",
         add_problem: Callable[[str], None],
     ) -> None:
         """`links` has those that are open."""
-        self.name = name  # of the route
+        self.route = route
         self.address = address
         self.is_lost = False
         self._program = program
@@ -131,13 +136,15 @@ class UpstreamConnection(asyncio.Protocol):
             with contextlib.suppress(OSError):
                 self._transport.write_eof()
 
-    def close(self, *, at_once: bool = False) -> None:
-        """Close it, after what was written or at once; nothing is reported any more."""
+    def close(self, *, at_once: bool = False, is_reset: bool = False) -> None:
+        """Close it, after what was written, at once or with a reset; nothing is reported any more."""
         self._is_closed = True
         if self._connecting is not None:
             self._connecting.cancel()
         if self._transport is not None:
-            if at_once:
+            if is_reset:
+                close_with_reset(self._transport)
+            elif at_once:
                 self._transport.abort()
             else:
                 self._transport.close()
@@ -157,7 +164,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        if not self._program.deliver(self, data) or self._is_unclear:
+        if self._is_closed or not self._program.deliver(self, data) or self._is_unclear:
             return
         try:
             self._read(data)
@@ -204,9 +211,14 @@ class UpstreamConnection(asyncio.Protocol):
             if not report.proposes_upgrade:
                 raise UnclearMessage("an upgrade without a request for it")
             report.reply(response)
+            report.is_switched = True
             self._switched = report
             self._program.switch_protocol()
             return
+        if 300 <= line.status < 400:
+            for location in head.values(b"location"):
+                if location.startswith(b"/") and not location.startswith(b"//"):
+                    self._program.redirect(self.route, location)
         self._body = reply_body(head, line, report.method)
         report.reply(response)
 
@@ -238,3 +250,10 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             failure = Failure.TIMEOUT if isinstance(exc, TimeoutError) else Failure.CUT
             self._program.upstream_failed(self, failure, f"{self.address.host}: {exc}")
+
+
+def close_with_reset(transport: asyncio.Transport) -> None:
+    """Close a connection at once, so that the other side sees a reset."""
+    with contextlib.suppress(OSError):
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.abort()

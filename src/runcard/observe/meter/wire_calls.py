@@ -7,7 +7,7 @@ from runcard.observe.meter.responses_socket import ResponsesSocket
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_call import WireCall
 from runcard.observe.meter.wire_endpoints import NotUnderstood, classify, is_upgrade
-from runcard.observe.meter.wire_facts import CallSink
+from runcard.observe.meter.wire_facts import CallSink, KeptBytes
 
 _ATTEMPTS = 1024  # failed requests that are remembered, to recognize a retry
 
@@ -17,6 +17,7 @@ class WireCalls:
 
     def __init__(self, sink: CallSink) -> None:
         self.sink = sink
+        self.kept = KeptBytes()
         self._count = 0
         self._failed: OrderedDict[bytes, str] = OrderedDict()  # call ids by the digest of the request
 

@@ -3,6 +3,7 @@
 While its bytes pass, only what must be read at once is read. The facts are computed when somebody asks for them.
 """
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from runcard.observe.meter.exchange import ResponseHead
 
 _LONGEST_MESSAGE = 1000  # characters of an error's message
+_MOST_KEPT = 128 << 20  # bytes
 _CANCELLED = (Failure.CLIENT_GONE, Failure.TIMEOUT, Failure.ENDED)
 _MESSAGES = {
     Failure.CLIENT_GONE: "the program closed the connection",
@@ -31,7 +33,7 @@ _MESSAGES = {
     Failure.CUT: "the provider closed the connection",
     Failure.TIMEOUT: "the connection timed out",
     Failure.ENDED: "the run ended first",
-    Failure.NOT_UNDERSTOOD: "the meter could not follow the connection",
+    Failure.NOT_UNDERSTOOD: "the bytes of the connection are not understood",
 }
 
 
@@ -51,20 +53,40 @@ class CallSink(Protocol):
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read
 
 
-class CallOrigin(Protocol):
+class CallRegistry(Protocol):
     """Numbers the calls of a run, and recognizes retries."""
 
     sink: CallSink
+    kept: "KeptBytes"
 
     def next_id(self) -> str: ...
     def take_failed(self, request: bytes) -> str | None: ...
     def add_failed(self, request: bytes, call_id: str) -> None: ...
 
 
+class KeptBytes:
+    """How much of the requests of all calls together is kept, until they are recorded."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_KEPT
+        self._lock = threading.RLock()  # bytes are given back by whichever thread drops a call last
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so many more."""
+        with self._lock:
+            is_room = size <= self._left
+            self._left -= size if is_room else 0
+            return is_room
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self._left += size
+
+
 class CallOnWire(ABC):
     """A model call that passes the relay."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         self.calls, self.endpoint, self.route, self.head = calls, endpoint, route, head
         self.path = path_of(head.target)
         self.call_id = calls.next_id()
@@ -91,8 +113,10 @@ class CallOnWire(ABC):
     def set_failure(self, failure: Failure, message: str) -> None:
         """The call ended before its reply was complete."""
         self.error = {"type": failure.value, "message": (message or _MESSAGES[failure])[:_LONGEST_MESSAGE]}
-        is_sent = self.is_sent and failure in _CANCELLED
-        self._may_be_billed = (is_sent or failure is Failure.NOT_UNDERSTOOD) and self.reply_head is None
+        is_cancelled = self.is_sent and failure in _CANCELLED and self.reply_head is None
+        self._may_be_billed = is_cancelled or failure is Failure.NOT_UNDERSTOOD
+        if failure is Failure.NOT_UNDERSTOOD:
+            self.problem = self.problem or self.error["message"]
 
     def set_error(self, error: Mapping[str, Any]) -> None:
         """The provider reported an error."""

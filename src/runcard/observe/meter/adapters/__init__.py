@@ -20,6 +20,8 @@ _MARKS = ("claude", "codex", "gemini", "opencode")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = "127.0.0.1"
 BASE_URL = "ANTHROPIC_BASE_URL"
+OPENAI_URL = "OPENAI_BASE_URL"
+GEMINI_URL = "GOOGLE_GEMINI_BASE_URL"
 ANTHROPIC = "https://api.anthropic.com"
 FIRST_PARTY = {
     "ENABLE_TOOL_SEARCH": "true",
@@ -41,9 +43,9 @@ class BaseUrlVariable(NamedTuple):
 VARIABLES = (
     BaseUrlVariable(BASE_URL, "anthropic", ANTHROPIC),
     BaseUrlVariable("ANTHROPIC_FOUNDRY_BASE_URL", "foundry", None),
-    BaseUrlVariable("OPENAI_BASE_URL", "openai", "https://api.openai.com/v1"),
+    BaseUrlVariable(OPENAI_URL, "openai", "https://api.openai.com/v1"),
     BaseUrlVariable("OPENAI_API_BASE", "openai", None),  # clients for Azure refuse to start if it is set
-    BaseUrlVariable("GOOGLE_GEMINI_BASE_URL", "google", "https://generativelanguage.googleapis.com"),
+    BaseUrlVariable(GEMINI_URL, "google", "https://generativelanguage.googleapis.com"),
     BaseUrlVariable("GROQ_BASE_URL", "groq", "https://api.groq.com"),
     BaseUrlVariable("CEREBRAS_BASE_URL", "cerebras", "https://api.cerebras.ai"),
     BaseUrlVariable("TOGETHER_BASE_URL", "together", None),  # its client works differently if it is set
@@ -93,7 +95,7 @@ class Adaptation:
         for variable in VARIABLES:
             given = self.given.get(variable.name, "").strip()
             upstream = given or variable.default
-            if not given and variable.name == "OPENAI_BASE_URL" and self._uses_azure():
+            if not given and self._does_harm(variable.name):
                 upstream = None
             if upstream is not None and (url := self.url(variable.provider, upstream, variable.name)):
                 self.variables[variable.name] = url
@@ -108,6 +110,24 @@ class Adaptation:
             self.variables.pop(name, None)
             if _is_anthropic(environment.get(BASE_URL, "")) and not environment.get(name):
                 self.variables[name] = value
+
+    def _does_harm(self, name: str) -> bool:
+        """Whether a program would break if this variable is set."""
+        if name == OPENAI_URL:
+            return self._uses_azure()
+        return name == GEMINI_URL and self._has_gemini_cli_without_login()
+
+    def _has_gemini_cli_without_login(self) -> bool:
+        """Gemini CLI refuses to start if the variable is set and its settings do not say how it logs in."""
+        folders = self.given.get("PATH", "").split(os.pathsep)
+        if not any(os.path.exists(os.path.join(folder, "gemini")) for folder in folders if folder):
+            return False
+        from runcard.observe.meter.adapters.gemini_cli import without_login  # noqa: PLC0415 - few have it
+
+        gap = without_login(self.given, self.directory)
+        if gap is not None and (self.given.get("GEMINI_API_KEY") or self.given.get("GOOGLE_API_KEY")):
+            self.gaps.append(gap)
+        return gap is not None
 
     def _uses_azure(self) -> bool:
         """Whether calls of `openai` may be for Azure: its clients take the variable for theirs, or refuse to start."""

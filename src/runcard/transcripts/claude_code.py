@@ -1,0 +1,368 @@
+"""Claude Code: one JSON object in each line, `projects/<folder>/<session>.jsonl`, and a file for each sub-agent below it.
+
+One call is one pair of `message.id` and `requestId`. It has a line for each block of its reply, and the early ones hold a
+placeholder for the output; it may be in the files of a sub-agent, of its parent, and of a session that was resumed or forked.
+So the record with the largest usage counts, over all files. Messages of sub-agents are also in `progress` lines.
+
+Lines without usage are not decoded: their type is read from their beginning or their end.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from runcard.accounting.vendors import anthropic
+from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.errors import UsageError
+from runcard.transcripts.calls import (
+    MAIN,
+    NO_TIME,
+    Call,
+    CallOrigin,
+    Counts,
+    UsageKind,
+    call_key,
+    kind_and_counts,
+)
+from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.line_reader import LINE_END, read_lines
+
+if TYPE_CHECKING:
+    from runcard.accounting.usage import Source
+
+NAME = "claude-code"
+TITLE = "Claude Code"
+NOT_WRITTEN = (
+    "titles of sessions and other helper calls",
+    "calls that ended before their usage was reported",
+)
+IS_DIVISIBLE = True  # no line depends on another
+
+_KNOWN_TYPES = frozenset(
+    [
+        "user",
+        "assistant",
+        "system",
+        "summary",
+        "progress",
+        "file-history-snapshot",
+        "queue-operation",
+        "attachment",
+        "pr-link",
+        "ai-title",
+        "custom-title",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "tag",
+        "worktree-state",
+        "content-replacement",
+        "file-history-delta",
+    ]
+)
+_SCALAR = rb'(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.0-9eE]+|true|false|null)'
+_FIRST_TYPE = re.compile(
+    rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*' + _SCALAR + rb'\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
+)
+_LAST_TYPE = re.compile(rb'"type"\s*:\s*"([^"\\]*)"\s*(?:,\s*"[^"\\]*"\s*:\s*' + _SCALAR + rb"\s*)*\}\s*$")
+_ID_LENGTH = 64  # bytes that hold the id of a message
+_MINUTE_LENGTH = 29  # of a time up to its minute, with its name
+_HEAD = 4096  # bytes at the beginning of a line in which its type may be
+_TAIL = 2000  # bytes at the end of a line in which its type may be
+_TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
+_PLACEHOLDER = 2  # output tokens of a message that has only begun
+_OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
+_decode = json.JSONDecoder().raw_decode
+_NOT_A_LETTER = re.compile(r"[^a-zA-Z0-9]")
+
+
+def folders(environ: Mapping[str, str]) -> list[str]:
+    """Where Claude Code keeps its sessions."""
+    home = os.path.expanduser("~")
+    roots = environ.get("CLAUDE_CONFIG_DIR") or ""
+    known = [root.strip() for root in roots.split(",") if root.strip()]
+    known = known or [os.path.join(home, ".claude"), os.path.join(home, ".config", "claude")]
+    return [os.path.join(root, "projects") for root in known]
+
+
+def subfolders(folder: str) -> list[str]:
+    """Where sessions are in a folder that the user names: all of it, or the `projects` of a home of Claude Code."""
+    projects = os.path.join(folder, "projects")
+    return [projects] if os.path.isdir(projects) else [folder]
+
+
+def is_session_file(path: str) -> bool:
+    """Whether a file in one of these folders is a session, by its name."""
+    return path.endswith(".jsonl") and os.path.basename(path) not in _OTHER_FILES
+
+
+def is_session_record(record: Mapping[str, Any]) -> bool:
+    """Whether the first record of a file is of this tool."""
+    return record.get("type") in _KNOWN_TYPES and "payload" not in record
+
+
+def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
+    """Read a file, or a part of it."""
+    content = FileContent()
+    reader = _SessionReader(path, content)
+    for number, line, is_complete in read_lines(file, start, end):
+        content.lines = number
+        if reader.began < 0 and not start:
+            reader.find_beginning(line)
+        is_user = is_complete and _is_user(line)
+        if is_complete and not is_user and b'"usage"' in line:
+            reader.read_record(number, line)
+            continue
+        record_type = b"user" if is_user else _record_type(line)
+        if record_type == b"assistant" or record_type is None:
+            if is_complete:
+                reader.read_record(number, line)
+            else:
+                content.add_unread(number, "the line is too long")
+        elif is_complete and not line[-LINE_END:].rstrip().endswith(b"}"):
+            content.add_unread(number, "the line is cut off")
+        elif (name := record_type.decode("utf-8", "replace")) not in _KNOWN_TYPES:
+            content.add_unknown_type(name)
+    return content
+
+
+def _is_user(line: bytes) -> bool:
+    """Whether the record is of a user: most bytes of a session are, and need not be searched for usage."""
+    if line.find(b'"type":"user"', 0, _HEAD) < 0:
+        return False
+    match = _FIRST_TYPE.match(line, 0, _HEAD)
+    return match is not None and match[1] == b"user"
+
+
+def _record_type(line: bytes) -> bytes | None:
+    """The type of a record, where it can be read without decoding the line."""
+    match = _FIRST_TYPE.match(line, 0, _HEAD) or _LAST_TYPE.search(line, max(0, len(line) - _TAIL))
+    return match[1] if match else None
+
+
+class _SessionReader:
+    """Reads the records of one file."""
+
+    def __init__(self, path: str, content: FileContent) -> None:
+        self._content = content
+        self._path = path
+        name, folder = os.path.basename(path).removesuffix(".jsonl"), os.path.dirname(path)
+        self._folders = frozenset(path.split("/")[-8:])
+        self._is_agent_file = name.startswith("agent-")
+        self._file_agent = name.removeprefix("agent-") if self._is_agent_file else None
+        self._file_session = self._session_by_path(name, folder)
+        self._agent_type = (
+            _agent_type(os.path.join(folder, f"{name}.meta.json")) if self._is_agent_file else None
+        )
+        self._origins: dict[tuple[object, ...], int] = {}  # numbers of the table, as below
+        self._kinds: dict[tuple[object, ...], int] = {}
+        self.began = NO_TIME  # the time of the first record
+        self._last: tuple[bytes, ...] = ()  # parts of the line before: most calls have several lines
+
+    def _session_by_path(self, name: str, folder: str) -> str | None:
+        """The session of a file whose lines do not name it."""
+        if not self._is_agent_file:
+            return name
+        parts = folder.split("/")
+        return parts[-1 - parts[::-1].index("subagents") - 1] if "subagents" in parts[1:] else None
+
+    def find_beginning(self, line: bytes) -> None:
+        """Note the time of the first record that has one."""
+        if match := _TIME.search(line):
+            self.began = milliseconds(match[1].decode("ascii", "replace"))
+
+    def _is_copy(self, time: int) -> bool:
+        """Whether a call is older than its file: a fork begins with the calls of another session."""
+        return 0 <= time < self.began
+
+    def read_record(self, number: int, line: bytes) -> None:
+        if self._is_repeated(line) or self._read_common(line) or line.isspace():
+            return
+        try:
+            record = decode_record(line)
+        except ValueError as error:
+            self._content.add_unread(number, str(error))
+            return
+        if (record_type := record.get("type")) not in _KNOWN_TYPES:
+            self._content.add_unknown_type(record_type)
+        try:
+            for inner, agent in _messages(record):
+                self._add(number, record, inner, agent)
+        except UsageError as error:
+            self._last = ()
+            self._content.add_unread(number, f"usage: {error.message}"[:200])
+
+    def _is_repeated(self, line: bytes) -> bool:
+        """Whether the line says of the same call what the one before said, in the same minute."""
+        call, usage = line.find(b'"id":"msg_'), line.rfind(b'"usage"')
+        until, time = line.find(b',"uuid"', usage), line.find(b'"timestamp":"', usage)
+        stop, who = line.rfind(b'"stop_reason"', 0, usage), line.find(b'"isSidechain"')
+        if not (line.startswith(b'{"parentUuid":') and 0 < who < call < stop < usage < until < time):
+            self._last = ()
+            return False
+        ids = (line[who : line.find(b'"message"', who)], line[call : call + _ID_LENGTH])
+        facts = (*ids, line[stop:until], line[time : time + _MINUTE_LENGTH])
+        is_repeated = facts == self._last
+        self._last = facts
+        return is_repeated
+
+    def _read_common(self, line: bytes) -> bool:
+        """Read an assistant record of the common form, without the content of its message; False for any other line.
+
+        Most of the time goes into content, and into what is the same in all lines. What is left out has no tool that the
+        vendor bills. The first line of an agent and of a model is read by `_add`, which fills the caches.
+        """
+        begin, end = line.find(b'"content":['), line.rfind(b'],"stop_reason":')
+        if not 0 < begin < end or line.find(b"server_tool_use", begin, end) >= 0:
+            return False
+        try:
+            record, length = _decode(line[: begin + 11].decode() + line[end:].decode())
+            message = record["message"]
+            usage = message["usage"]
+            counts = anthropic.plain_counts(usage)
+            is_common = (
+                record["type"] == "assistant"
+                and message["content"] == []
+                and len(line) - (end - begin - 11) - length < 2
+                and type(message["id"]) is type(record["requestId"]) is str
+                and "isApiErrorMessage" not in record
+            )
+            if counts is None or not is_common:
+                return False
+            is_final = message["stop_reason"] is not None or counts[1] > _PLACEHOLDER
+            tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
+            kind = self._kinds[message["model"], tier, is_final]
+            time = milliseconds(record["timestamp"])
+            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(time))]
+            key = call_key(message["id"], record["requestId"])
+            self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+            return False
+        return True
+
+    def _add(self, number: int, record: dict[str, Any], inner: dict[str, Any], agent: str | None) -> None:
+        message: dict[str, Any] = inner["message"]
+        model = text_of(message.get("model"))
+        if model == "<synthetic>" or inner.get("isApiErrorMessage") is True:
+            return
+        call_id, request = message.get("id"), inner.get("requestId")
+        request = request if isinstance(request, str) else None
+        if isinstance(call_id, str) and call_id:
+            key = call_key(call_id, request)
+        else:
+            key = call_key(request or text_of(inner.get("uuid")) or f"{self._path}:{number}")
+        time = milliseconds(inner.get("timestamp"))
+        if time < 0:
+            time = milliseconds(record.get("timestamp"))
+        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(time)))
+        for position, (kind, counts) in enumerate(self._usages(message, model)):
+            own_key = call_key(f"{call_id}#{position}", request) if position else key
+            self._content.calls.add(own_key, Call(time, origin, kind, counts))
+
+    def _origin(self, names: tuple[object, ...]) -> CallOrigin:
+        if any(not isinstance(name, str | bool | None) for name in names):
+            names = tuple(name if isinstance(name, str | bool) else None for name in names)
+        if (number := self._origins.get(names)) is None:
+            number = self._origins[names] = self._content.calls.origin_number(self._new_origin(*names))
+        return self._content.calls.origins[number]
+
+    def _new_origin(self, *names: object) -> CallOrigin:
+        agent, is_sidechain, role, session, cwd, branch, is_copy = names
+        agent_id = text_of(agent) or self._file_agent
+        name: str | None
+        if agent_id is not None:
+            name = text_of(role) or (self._agent_type if agent_id == self._file_agent else None) or agent_id
+        else:
+            name = None if is_sidechain is True else MAIN
+        folder = text_of(cwd)
+        project = None if folder is None else _project(folder, self._folders)
+        own_session = text_of(session) or self._file_session
+        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True)
+
+    def _usages(self, message: dict[str, Any], model: str | None) -> Sequence[tuple[UsageKind, Counts]]:
+        """The usage of a message, and of the calls within it."""
+        usage = message.get("usage")
+        if not isinstance(usage, dict) or not usage:
+            return [(UsageKind(model, None, source=None, known=0), (0, 0, 0, 0, 0, 0))]
+        plain = None if _has_server_tools(message) else anthropic.plain_counts(usage)
+        if plain is not None:
+            is_final = bool(message.get("stop_reason")) or plain[1] > _PLACEHOLDER
+            kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
+            tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
+            if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
+                self._kinds[message.get("model"), tier, is_final] = self._content.calls.kind_number(kind)
+            return [(kind, (*plain, 0))]
+        whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
+        calls = []
+        for call in whole.calls:
+            is_begun = (
+                call is whole and whole.stop_reason is None and (call.tokens.output or 0) <= _PLACEHOLDER
+            )
+            source: Source = "partial" if is_begun else "reported"
+            calls.append(kind_and_counts(call, source=source, model=text_of(call.model)))
+        return calls
+
+
+def _origin_names(record: dict[str, Any], inner: dict[str, Any], agent: str | None) -> tuple[object, ...]:
+    """The fields of a record that say who made the call, and where; `inner` is the record of the message in it."""
+    get, outer = inner.get, record.get
+    return (
+        agent or get("agentId") or outer("agentId"),
+        get("isSidechain"),
+        get("attributionAgent"),
+        get("sessionId") or outer("sessionId"),
+        get("cwd") or outer("cwd"),
+        get("gitBranch") or outer("gitBranch"),
+    )
+
+
+def _messages(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """The records of model messages in a record, each with the id of the sub-agent that it names."""
+    if record.get("type") == "assistant":
+        if object_of(record.get("message")):
+            yield record, None
+    elif record.get("type") == "progress":
+        data = object_of(record.get("data"))
+        messages = data.get("normalizedMessages")
+        for inner in (data.get("message"), *(messages if isinstance(messages, list) else ())):
+            if (
+                isinstance(inner, dict)
+                and isinstance(inner.get("message"), dict)
+                and "usage" in inner["message"]
+            ):
+                yield inner, text_of(data.get("agentId"))
+
+
+def _has_server_tools(message: dict[str, Any]) -> bool:
+    content = message.get("content")
+    if not content or not isinstance(content, list):
+        return False
+    return any(object_of(block).get("type") == "server_tool_use" for block in content)
+
+
+@cache
+def _project(cwd: str, names: frozenset[str]) -> str:
+    """The folder in which a session was started: the one that its own folder is named after, at or above `cwd`."""
+    folder = cwd
+    while folder not in {"", "/"}:
+        if _NOT_A_LETTER.sub("-", folder) in names:
+            return folder
+        folder = os.path.dirname(folder)
+    return cwd
+
+
+def _agent_type(path: str) -> str | None:
+    """The type of a sub-agent, from the file beside its own."""
+    from runcard.files import read_regular  # noqa: PLC0415
+
+    try:
+        data = read_regular(path)
+        return text_of(decode_record(data or b"").get("agentType"))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,342 @@
+"""Codex: one JSON object in each line, `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`; older files also in `archived_sessions`.
+
+Newer versions write a `token_usage_record` for each response: a call is one pair of session and response id. Older ones repeat
+`token_count` events: a call is an event whose `total_token_usage` differs from that of the event before it. A total that is
+smaller means that the counter began anew, and counts as well.
+
+The file of a fork or a sub-agent begins with the history of its parent, with new times or the old ones. These events are
+compared with those of the parent, and never counted again: `add_events` needs all files.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
+
+from runcard.accounting.vendors import codex
+from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.errors import UsageError
+from runcard.transcripts.calls import (
+    MAIN,
+    NO_TIME,
+    Call,
+    CallOrigin,
+    CallTable,
+    Counts,
+    UsageKind,
+    call_key,
+    kind_and_counts,
+)
+from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.line_reader import LINE_END, read_lines
+
+NAME = "codex"
+TITLE = "Codex"
+NOT_WRITTEN = ("calls that ended before their usage was reported",)
+IS_DIVISIBLE = False  # the model of a call is in an earlier line
+
+_KNOWN_TYPES = frozenset(
+    [
+        "session_meta",
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "token_usage_record",
+    ]
+)
+_OLD_TYPES = frozenset(
+    [
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "local_shell_call",
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
+)
+_NEEDED = re.compile(rb'"(?:token_count|turn_context|session_meta|token_usage_record)"')
+_TYPE = re.compile(
+    rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.0-9eE]+|true|false|null)\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
+)
+_WRITING = 1000  # milliseconds in which the history of a parent is written, where the parent is missing
+_NO_COUNTS = "an old format without token counts"
+
+
+class CountedEvent(NamedTuple):
+    """A `token_count` event with a new total."""
+
+    identity: int  # a hash of its total and its last usage
+    total: int  # tokens of the session so far
+    call: Call
+
+
+@dataclass
+class Thread:
+    """A file as far as it must be compared with others."""
+
+    id: str
+    parent: str | None = None
+    is_fork: bool = False
+    root: str | None = None  # the session that a sub-agent belongs to
+    created: int = NO_TIME
+    events: list[CountedEvent] = field(default_factory=list)
+    counted_before: int | None = None  # of the first usage record: the tokens of the session before it
+
+
+def folders(environ: Mapping[str, str]) -> list[str]:
+    """Where Codex keeps its sessions."""
+    home = environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
+    return [os.path.join(home, name) for name in ("sessions", "archived_sessions")]
+
+
+def subfolders(folder: str) -> list[str]:
+    """Where sessions are in a folder that the user names: all of it, or those of a home of Codex."""
+    own = [os.path.join(folder, name) for name in ("sessions", "archived_sessions")]
+    return [path for path in own if os.path.isdir(path)] or [folder]
+
+
+def is_session_file(path: str) -> bool:
+    """Whether a file in one of these folders is a session, by its name."""
+    name = os.path.basename(path)
+    return name.endswith((".jsonl", ".jsonl.zst")) or (name.startswith("rollout-") and name.endswith(".json"))
+
+
+def is_session_record(record: Mapping[str, Any]) -> bool:
+    """Whether the first record of a file is of this tool."""
+    is_old = "id" in record and "timestamp" in record and ("instructions" in record or "git" in record)
+    return ("payload" in record and record.get("type") in _KNOWN_TYPES) or is_old
+
+
+def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
+    """Read a file."""
+    content = FileContent()
+    reader = _RolloutReader(path, content)
+    for number, line, is_complete in read_lines(file, start, end):
+        content.lines = number
+        match = None if _NEEDED.search(line) else _TYPE.match(line, 0, 4096)
+        record_type = match[1].decode("utf-8", "replace") if match else None
+        if not is_complete:
+            if record_type not in _KNOWN_TYPES:
+                content.add_unread(number, "the line is too long")
+        elif record_type is None:
+            reader.read_record(number, line)
+        elif not line[-LINE_END:].rstrip().endswith(b"}"):
+            content.add_unread(number, "the line is cut off")
+        elif record_type in _OLD_TYPES:
+            reader.has_old_records = True
+        elif record_type not in _KNOWN_TYPES:
+            content.add_unknown_type(record_type)
+    reader.finish()
+    return content
+
+
+class _RolloutReader:
+    """Reads the records of one file, in their order."""
+
+    def __init__(self, path: str, content: FileContent) -> None:
+        self._content = content
+        name = os.path.basename(path).removesuffix(".zst").removesuffix(".jsonl").removesuffix(".json")
+        self._thread = Thread(name.removeprefix("rollout-")[20:] or name)
+        self._has_meta = self.has_old_records = self._has_calls = False
+        self._model: str | None = None
+        self._provider: str | None = None
+        self._cwd: str | None = None
+        self._branch: str | None = None
+        self._agent: str | None = MAIN
+        self._totals: tuple[object, ...] | None = None
+        content.thread = self._thread
+
+    def read_record(self, number: int, line: bytes) -> None:
+        if line.isspace():
+            return
+        try:
+            record = decode_record(line)
+        except ValueError as error:
+            self._content.add_unread(number, str(error))
+            return
+        payload, record_type = object_of(record.get("payload")), record.get("type")
+        try:
+            if record_type == "event_msg" and payload.get("type") == "token_count":
+                self._count(object_of(payload.get("info")), milliseconds(record.get("timestamp")))
+            elif record_type == "token_usage_record":
+                self._add_usage_record(payload, milliseconds(record.get("timestamp")))
+            elif record_type == "turn_context":
+                self._model = text_of(payload.get("model")) or self._model
+                self._cwd = self._cwd or text_of(payload.get("cwd"))
+            elif record_type == "session_meta":
+                self._set_meta(payload, milliseconds(record.get("timestamp")))
+            elif record_type is None and ("record_type" in record or is_session_record(record)):
+                self.has_old_records = True
+            elif record_type not in _KNOWN_TYPES:
+                self._content.add_unknown_type(record_type)
+        except UsageError as error:
+            self._content.add_unread(number, f"usage: {error.message}"[:200])
+
+    def finish(self) -> None:
+        if self.has_old_records and not self._has_calls:
+            self._content.add_unread(None, _NO_COUNTS)
+
+    def _set_meta(self, meta: dict[str, Any], time: int) -> None:
+        """The first record of its kind: those that follow are of the parent."""
+        if self._has_meta:
+            return
+        self._has_meta = True
+        thread, source = self._thread, object_of(object_of(meta.get("source")).get("subagent"))
+        spawned = object_of(source.get("thread_spawn"))
+        thread.id = text_of(meta.get("id")) or thread.id
+        spawner = text_of(spawned.get("parent_thread_id")) or text_of(meta.get("parent_thread_id"))
+        thread.parent = text_of(meta.get("forked_from_id")) or spawner
+        thread.is_fork = text_of(meta.get("forked_from_id")) is not None
+        thread.created = time if time >= 0 else milliseconds(meta.get("timestamp"))
+        session = text_of(meta.get("session_id"))
+        thread.root = session if session and session != thread.id else spawner
+        if spawner or source or meta.get("thread_source") == "subagent":
+            names = (spawned.get("agent_nickname"), spawned.get("agent_role"), spawned.get("agent_path"))
+            self._agent = next(filter(None, map(text_of, names)), thread.id)
+        self._provider = text_of(meta.get("model_provider"))
+        self._cwd = text_of(meta.get("cwd"))
+        self._branch = text_of(object_of(meta.get("git")).get("branch"))
+
+    def _origin(self) -> CallOrigin:
+        return CallOrigin(NAME, self._thread.root or self._thread.id, self._agent, self._cwd, self._branch)
+
+    def _count(self, info: dict[str, Any], time: int) -> None:
+        total, last = info.get("total_token_usage"), info.get("last_token_usage")
+        if not isinstance(total, dict):
+            total = None
+        if not isinstance(last, dict):
+            if total is None:
+                return
+            last = _difference(total, self._totals)
+        totals = tuple(total.get(name) for name in _FIELDS) if total is not None else None
+        if totals is not None and totals == self._totals:
+            return
+        self._totals = totals or self._totals
+        kind, counts = self._usage(last)
+        identity = hash((totals, tuple(last.get(name) for name in _FIELDS)))
+        self._has_calls = True
+        self._thread.events.append(
+            CountedEvent(identity, _sum(total or last), Call(time, self._origin(), kind, counts))
+        )
+
+    def _add_usage_record(self, payload: dict[str, Any], time: int) -> None:
+        usage = payload.get("usage")
+        if not isinstance(usage, dict):
+            return
+        if self._thread.counted_before is None:
+            before = _sum(object_of(payload.get("thread_token_usage"))) - _sum(usage)
+            self._thread.counted_before = max(0, before)
+        kind, counts = self._usage(usage)
+        session = text_of(payload.get("session_id")) or self._thread.id
+        response = text_of(payload.get("response_id"))
+        self._has_calls = True
+        key = call_key(
+            f"{NAME}:{session}:{response or f'{self._thread.id}:{self._content.lines}'}", "response"
+        )
+        self._content.calls.add(key, Call(time, self._origin(), kind, counts))
+
+    def _usage(self, usage: dict[str, Any]) -> tuple[UsageKind, Counts]:
+        read = codex.read(ReplyFields({}), ReplyFields(usage, "last_token_usage"))
+        return kind_and_counts(read, source="reported", model=self._model, provider=self._provider)
+
+
+_FIELDS = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "output_tokens",
+    "reasoning_output_tokens",
+    "total_tokens",
+)
+
+
+def _sum(usage: Mapping[str, Any]) -> int:
+    counts = (usage.get("input_tokens"), usage.get("output_tokens"))
+    return sum(count for count in counts if isinstance(count, int) and not isinstance(count, bool))
+
+
+def _difference(total: Mapping[str, Any], before: tuple[object, ...] | None) -> dict[str, Any]:
+    """The usage since an earlier total; all of it where the counter began anew."""
+    known = dict(zip(_FIELDS, before or (), strict=False))
+    pairs = {name: (total[name], known.get(name) or 0) for name in _FIELDS if total.get(name) is not None}
+    numbers = {name: pair for name, pair in pairs.items() if all(isinstance(count, int) for count in pair)}
+    if any(now < earlier for now, earlier in numbers.values()):
+        return {name: now for name, (now, _) in numbers.items()}
+    return {name: now - earlier for name, (now, earlier) in numbers.items()}
+
+
+def add_events(table: CallTable, threads: Iterable[Thread]) -> None:
+    """Count the events of all files, without those that are the history of another file."""
+    known = list(threads)
+    longest: dict[str, Thread] = {}  # by id: a session may have several files
+    for thread in known:
+        if thread.id not in longest or len(thread.events) > len(longest[thread.id].events):
+            longest[thread.id] = thread
+    for thread in known:
+        first = _inherited(thread, longest.get(thread.parent) if thread.parent else None)
+        for number, event in enumerate(thread.events):
+            if number < first or not _is_uncovered(thread, event):
+                continue
+            key = call_key(f"{NAME}:{thread.id}:{number - first}:{event.identity}", "event")
+            table.add(key, event.call)
+
+
+def _is_uncovered(thread: Thread, event: CountedEvent) -> bool:
+    """Whether no usage record has the call of an event: it is from before an update of Codex."""
+    return thread.counted_before is None or event.total <= thread.counted_before
+
+
+def _inherited(thread: Thread, parent: Thread | None) -> int:
+    """How many events at the beginning of a file are the history of its parent.
+
+    A fork begins with that history. A sub-agent may begin with it, or afresh: then its events must also have been written when
+    the file was created, or have the times that they have in the file of the parent.
+    """
+    if thread.parent is None or thread.parent == thread.id:
+        return 0
+    at_once = _written_at_once(thread)
+    if parent is None:
+        return at_once
+    created = thread.created
+    earlier = [
+        event for event in parent.events if created < 0 or event.call.time < 0 or event.call.time <= created
+    ]
+    start, length = _longest_match(
+        [event.identity for event in thread.events], [event.identity for event in earlier]
+    )
+    if not thread.is_fork:
+        pairs = zip(thread.events[:length], earlier[start:], strict=False)
+        same_times = [own.call.time == other.call.time for own, other in pairs]
+        length = next((n for n, is_same in enumerate(same_times) if not is_same and n >= at_once), length)
+    return max(length, sum(0 <= event.call.time < created for event in thread.events[:at_once]))
+
+
+def _written_at_once(thread: Thread) -> int:
+    """How many events have times before the file was created, or were written together with its beginning."""
+    last, count = thread.created, 0
+    for event in thread.events:
+        if not 0 <= event.call.time <= last + _WRITING:
+            break
+        last, count = max(last, event.call.time), count + 1
+    return count
+
+
+def _longest_match(own: list[int], earlier: list[int]) -> tuple[int, int]:
+    """Where in a list another one begins, and how many of its items are there, one after another."""
+    best = (0, 0)
+    for start, identity in enumerate(earlier):
+        if not own or identity != own[0]:
+            continue
+        length = 0
+        while length < min(len(own), len(earlier) - start) and own[length] == earlier[start + length]:
+            length += 1
+        if length > best[1]:
+            best = (start, length)
+    return best

@@ -1,0 +1,82 @@
+"""Reading many session files, on all cores, into one table of calls."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runcard.files import NotRegularFileError, open_regular
+from runcard.parallel.forks import work_in_order
+from runcard.parallel.progress import Progress
+from runcard.transcripts import codex
+from runcard.transcripts.calls import CallTable
+from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
+from runcard.transcripts.line_reader import open_lines
+from runcard.transcripts.sources import SOURCES
+from runcard.transcripts.zstd_file import UnpackError, unpacked
+
+_ZSTD = ".zst"
+
+
+@dataclass
+class TranscriptCalls:
+    """The calls of many files, and what could not be read."""
+
+    table: CallTable = field(default_factory=CallTable)
+    unread: list[UnreadPart] = field(default_factory=list)
+    unknown_types: "Counter[str]" = field(default_factory=Counter)
+    files: int = 0
+
+
+def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None) -> TranscriptCalls:
+    """Read session files. `progress` gets the number of files and bytes that are done."""
+    result = TranscriptCalls()
+    threads: list[codex.Thread] = []
+    in_database: frozenset[str] = frozenset()
+    ordered = sorted(files, key=lambda file: not file.path.endswith(".db"))  # databases before older files
+    lines_before = done = 0
+    for file, content in zip(ordered, work_in_order(ordered, _read, _no_progress), strict=True):
+        lines_before = lines_before if file.start else 0
+        is_old = file.tool == "opencode" and not file.path.endswith(".db")
+        result.table.merge(content.calls, in_database if is_old else frozenset())
+        in_database |= content.sessions
+        result.unread += _unread_parts(file, content, lines_before)
+        result.unknown_types += content.unknown_types
+        result.files += not file.start
+        threads += [content.thread] if content.thread is not None else []
+        lines_before += content.lines
+        done += file.size if file.end is None else file.end - file.start
+        if progress is not None:
+            progress(result.files, done)
+    codex.add_events(result.table, threads)
+    result.table.settle()
+    return result
+
+
+def _no_progress(files: int, size: int) -> None:
+    """What is done is counted by whole files."""
+
+
+def _unread_parts(file: TranscriptFile, content: FileContent, lines_before: int) -> Iterable[UnreadPart]:
+    for line, reason in content.unread:
+        yield UnreadPart(file.path, None if line is None else line + lines_before, reason)
+    if content.unread_more:
+        yield UnreadPart(file.path, None, f"{content.unread_more:,} more lines")
+
+
+def _read(file: TranscriptFile, _: Progress) -> FileContent:
+    """Read one file, in a fork or here. Whatever is wrong with it is noted in its content."""
+    content = FileContent()
+    try:
+        with open_lines(open_regular(file.path, follow=True)) as raw:
+            if file.path.endswith(_ZSTD):
+                return SOURCES[file.tool].read(file.path, unpacked(raw))
+            end = os.fstat(raw.fileno()).st_size if file.end is None else file.end
+            return SOURCES[file.tool].read(file.path, raw, file.start, end)
+    except NotRegularFileError as error:
+        content.add_unread(None, error.strerror or "not a regular file")
+    except OSError as error:
+        content.add_unread(None, os.strerror(error.errno) if error.errno else str(error))
+    except UnpackError as error:
+        content.add_unread(None, str(error))
+    return content

@@ -1,0 +1,152 @@
+"""The tools by name, and their files: in the folders of the tools, or in those that the user names.
+
+Links below a folder are not followed, and nothing but regular files is opened. What is left out for that reason is named.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Protocol
+
+from runcard.errors import RuncardError, StoreError
+from runcard.files import FileKind, NotRegularFileError, open_regular, printable, unreadable, walk
+from runcard.transcripts import claude_code, codex, gemini, opencode
+from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
+from runcard.transcripts.line_reader import LONGEST, open_lines
+
+ALL = "all"
+_PART = 32 << 20  # bytes of a large file that are read at once, where its lines do not depend on each other
+_BOM = b"\xef\xbb\xbf"
+
+
+class AgentTool(Protocol):
+    """The module of a tool."""
+
+    NAME: str
+    TITLE: str
+    NOT_WRITTEN: tuple[str, ...]  # kinds of calls that are in no file of the tool
+    IS_DIVISIBLE: bool  # whether parts of a file can be read by themselves
+
+    def folders(self, environ: Mapping[str, str]) -> list[str]: ...
+    def subfolders(self, folder: str) -> list[str]: ...
+    def is_session_file(self, path: str) -> bool: ...
+    def is_session_record(self, record: Mapping[str, Any]) -> bool: ...
+    def read(self, path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent: ...
+
+
+SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
+
+
+def find_files(
+    tools: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
+) -> tuple[list[TranscriptFile], list[UnreadPart]]:
+    """The session files of these tools, and what was left out: in `paths`, or in the tools' own folders.
+
+    Raises StoreError where there are none, which says where they were looked for.
+    """
+    files: dict[str, TranscriptFile] = {}
+    unread: list[UnreadPart] = []
+    folders = _named_folders(tools, paths, files) if paths else _own_folders(tools, environ)
+    is_mixed = bool(paths) and len(tools) > 1  # sessions of several tools in one folder
+    for tool, folder in folders:
+        for found in _below(tool, folder, unread):
+            if found.path not in files:
+                files[found.path] = _detected(found, tools, unread) if is_mixed else found
+    files = {path: file for path, file in files.items() if file.tool}
+    if not files and not unread:
+        raise _nothing_found(tools, [folder for _, folder in folders] or list(paths))
+    parts = [part for path in sorted(files) for part in _parts(files[path])]
+    return parts, list(dict.fromkeys(unread))
+
+
+def _detected(file: TranscriptFile, tools: Sequence[str], unread: list[UnreadPart]) -> TranscriptFile:
+    """The same file for the tool that wrote it; for no tool where that is not known."""
+    tool = detect(file.path, tools)
+    if tool is None:
+        unread.append(UnreadPart(file.path, None, "its first record is of no known tool"))
+    return file._replace(tool=tool or "")
+
+
+def _own_folders(tools: Sequence[str], environ: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    variables = os.environ if environ is None else environ
+    return [(tool, folder) for tool in tools for folder in SOURCES[tool].folders(variables)]
+
+
+def _named_folders(
+    tools: Sequence[str], paths: Sequence[str], files: dict[str, TranscriptFile]
+) -> list[tuple[str, str]]:
+    """The folders that the user names; a file goes to `files`, for the tool that wrote it."""
+    folders = []
+    for path in paths:
+        if os.path.isdir(path):
+            folders += [(tool, folder) for tool in tools for folder in SOURCES[tool].subfolders(path)]
+            continue
+        try:
+            with open(open_regular(path, follow=True), "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise unreadable(error, path) from error
+        tool = tools[0] if len(tools) == 1 else detect(path, tools)
+        if tool is None:
+            raise StoreError(
+                f"{printable(path)} is no session file of a known tool",
+                hint=f"name its tool: --source {' or --source '.join(tools)}",
+            )
+        files[path] = TranscriptFile(tool, path, size)
+    return folders
+
+
+def _below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[TranscriptFile]:
+    """The session files of a tool below a folder; none where there is no such folder."""
+    if not os.path.isdir(folder):
+        return
+
+    def note(path: str, error: RuncardError) -> None:
+        unread.append(UnreadPart(os.path.join(folder, path), None, error.message))
+
+    source = SOURCES[tool]
+    for name, kind in walk(folder, on_error=note):
+        path = os.path.join(folder, name)
+        if kind is FileKind.DIRECTORY or not source.is_session_file(path):
+            continue
+        if kind is not FileKind.FILE:
+            what = "a symbolic link, not followed" if kind is FileKind.SYMLINK else "not a regular file"
+            unread.append(UnreadPart(path, None, what))
+            continue
+        try:
+            size = os.lstat(path).st_size
+        except OSError:
+            continue  # it was deleted meanwhile
+        yield TranscriptFile(tool, path, size)
+
+
+def _parts(file: TranscriptFile) -> Iterator[TranscriptFile]:
+    if file.size <= _PART or not SOURCES[file.tool].IS_DIVISIBLE:
+        yield file
+        return
+    for start in range(0, file.size, _PART):
+        yield file._replace(start=start, end=min(start + _PART, file.size))
+
+
+def detect(path: str, tools: Sequence[str]) -> str | None:
+    """The tool that wrote a file, by its first record; None for any other file."""
+    if path.endswith(".db"):
+        return opencode.NAME if opencode.NAME in tools else None
+    if path.endswith(".zst"):
+        return codex.NAME if codex.NAME in tools else None
+    try:
+        with open_lines(open_regular(path, follow=True)) as file:
+            line = file.readline(LONGEST)
+            whole = line + file.read(LONGEST) if path.endswith(".json") else line
+            record = decode_record(whole.removeprefix(_BOM))
+    except (OSError, NotRegularFileError, ValueError):
+        return None
+    return next((tool for tool in tools if SOURCES[tool].is_session_record(record)), None)
+
+
+def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> StoreError:
+    names = ", ".join(SOURCES[tool].TITLE for tool in tools)
+    error = StoreError(
+        f"no sessions of {names} found", hint="name a file or a folder: runcard costs --source TOOL PATH"
+    )
+    error.details = tuple(f"looked in {printable(folder)}" for folder in dict.fromkeys(folders))
+    return error
