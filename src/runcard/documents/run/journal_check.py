@@ -125,6 +125,7 @@ class _FoldedJournal:
             given = self.folded.given_configuration(start)
             pointers |= {f"/configuration/{name}" for name in FILLED if given.get(name) is None}
             pointers |= {"/checksums/config" for name in FILLED if given.get(name) is None}
+            pointers |= set() if self.folded.has_end else {"/warnings"}  # of calls that were in progress
         return pointers
 
     def _as_earlier_versions(
