@@ -401,3 +401,13 @@ def test_a_region_and_a_password_in_the_url_of_the_upstream() -> None:
     assert facts.exchange is not None
     assert facts.exchange.endpoint == "eu.api.openai.com:8443/v1/responses"
     assert facts.regional_host == "eu.api.openai.com"
+
+
+def test_a_call_that_is_redirected_goes_around_the_meter() -> None:
+    sink = Sink()
+    calls = WireCalls(sink)
+    head = answer(status=307, location="https://eu.api.example/v1/messages?key=secret")
+    pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), REQUEST, head)
+    pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), REQUEST, answer(status=304))
+    assert sink.kinds == ["the redirect of POST api.anthropic.com/v1/messages"]
+    assert [facts.reply_began for facts in sink.calls] == [False, False]

@@ -77,6 +77,9 @@ class WireCall(CallOnWire):
             self.reader.start(content_type, streamed=self.streamed)
         else:
             self._refusal = bytearray()
+            if 300 <= head.status < 400 and header(head.headers, "location") is not None:
+                # The program goes on to another address, around the meter.
+                self.calls.sink.not_understood(f"the redirect of POST {self._endpoint_name}")
         self._decoder = ContentDecoder(header(head.headers, "content-encoding"))
 
     @_guarded
