@@ -35,7 +35,7 @@ _MERGED = {
     events.ENVIRONMENT_OBSERVED: "environment",
     events.LABELS_SET: "labels",
 }
-_NO_END = "the end of the run is not recorded, so calls that were in progress are not counted"
+NO_END = "the end of the run is not recorded, so calls that were in progress are not counted"
 _TOKEN_COUNT = ("tokens", "token_source", "tokenizer")
 
 
@@ -206,7 +206,7 @@ class EventFold:
         """Why calls may be missing. The meter reports a call when it is over: of a killed run the last ones are not known."""
         if self.has_end or not self._has_metered:
             return self._incomplete
-        return self._incomplete.with_reason(_NO_END, self._last_time)
+        return self._incomplete.with_reason(NO_END, self._last_time)
 
     def given_configuration(self, start: JsonObject) -> JsonObject:
         """The configuration as the user gave it, without what the calls fill in."""
