@@ -127,3 +127,39 @@ def test_records_of_earlier_versions_are_still_true() -> None:
     document = fold.fold(start(), journal, NOTHING)
     del document["token_usage"]["failed_calls"]
     assert compare_with_journal(document, journal).differences == ()
+
+
+END: tuple[str, Fields] = (
+    events.RUN_ENDED,
+    {"status": "completed", "timestamp_end": "2026-11-15T10:30:01.000Z", "duration_seconds": 1},
+)
+
+
+def test_a_metered_run_that_was_killed_may_have_made_more_calls() -> None:
+    """The meter reports a call when it is over."""
+    metered = (events.MODEL_CALLED, CALL | {"observer": "meter"})
+    document = folded(metered)
+    costs = document["costs"]
+    assert (costs["total_cost_usd"], costs["known_cost_usd"], costs["token_source"]) == (
+        None,
+        0.25,
+        "partial",
+    )
+    (missing,) = document["token_usage"]["incomplete"]
+    assert "the end of the run is not recorded" in missing["reason"]
+    assert len(document["warnings"]) == 1
+    for certain in (folded(metered, END), folded((events.MODEL_CALLED, CALL))):
+        assert certain["costs"]["total_cost_usd"] == 0.25
+        assert certain["warnings"] == []
+
+
+@pytest.mark.parametrize("name", [events.RUN_ENDED, events.MODEL_CALLED])
+@pytest.mark.parametrize("has_end", [True, False])
+def test_what_follows_from_withheld_events_is_not_compared(name: str, *, has_end: bool) -> None:
+    metered = (events.MODEL_CALLED, CALL | {"observer": "meter"})
+    journal = lines(metered, *([END] if has_end else []))
+    document = fold.fold(start(), journal, NOTHING)
+    for line in journal:
+        if line["event"] == name:
+            del line["payload"]
+    assert compare_with_journal(document, journal).differences == ()

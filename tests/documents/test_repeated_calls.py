@@ -336,7 +336,7 @@ def test_a_server_without_ids_is_counted_by_model_prompt_and_counts() -> None:
 )
 def test_calls_without_ids_that_differ_are_two_calls(facts: Fields) -> None:
     """One that went around the meter, and one of a client that is not watched."""
-    call = {**NAMELESS, "api": "messages", "requested_model": "m", "prompt_sha256": "a"}
+    call = {"response_id": None, "api": "messages", "requested_model": "m", "prompt_sha256": "a"}
     assert len(tokens(metered(**call), watched(**call))) == 1
     assert len(tokens(metered(**call), watched(**call | facts))) == 2
 
@@ -355,3 +355,12 @@ def test_an_id_that_one_observer_saw_again_is_not_compared() -> None:
         for _ in range(1000):
             ids.add(kind(response_id="same"))
         assert not ids.repeated()
+
+
+def test_a_server_with_one_id_for_all_replies_and_calls_at_once() -> None:
+    """A watched client may report a call before the meter has reported any but another one."""
+    calls = [{"tokens": {"input": n, "output": 1}, "request_id": "same"} for n in range(3)]
+    reports = [kind(**call) for kind in (metered, watched) for call in calls]
+    for order in itertools.permutations(reports):
+        found, repeats = count_once(order)
+        assert (sorted(call["tokens"]["input"] for call in found), repeats) == ([0, 1, 2], 3)

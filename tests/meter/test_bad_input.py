@@ -147,8 +147,8 @@ def test_the_program_goes_on_with_a_full_disk(upstream: ScriptedUpstream, tmp_pa
         document = json.loads(path.read_text())
         assert document["costs"]["total_cost_usd"] is None
         assert (document.get("performance") or {"calls": 0})["calls"] < 30
-        (incomplete,) = [warning for warning in document["warnings"] if warning["type"] == "usage-incomplete"]
-        assert "calls could not be recorded" in incomplete["message"]
+        missing = [row["reason"] for row in document["token_usage"]["incomplete"]]
+        assert any("calls could not be recorded" in reason for reason in missing), missing
 
 
 def test_the_program_goes_on_where_the_journal_cannot_be_written(
@@ -189,7 +189,13 @@ def test_the_record_of_a_killed_meter_has_what_it_saw(upstream: ScriptedUpstream
     assert run.document["generation"]["status"] == "interrupted"
     assert len(run.metered) >= 5
     assert sent - len(run.metered) in {0, 1}  # the last may have been in progress
-    assert_equals(run, upstream, upstream.calls[: len(run.metered)])
+    costs, seen = run.document["costs"], upstream.calls[: len(run.metered)]
+    assert costs["input_tokens"] == sum(call.tokens["input"] for call in seen)
+    assert costs["output_tokens"] == sum(call.tokens["output"] for call in seen)
+    assert (costs["total_cost_usd"], costs["token_source"]) == (
+        None,
+        "partial",
+    )  # so the totals are "at least"
 
 
 def _wait_for_journal(upstream: ScriptedUpstream, folder: Path) -> list[Path]:

@@ -154,6 +154,8 @@ def test_a_reply_without_a_stream_is_read(name: str) -> None:
             ("POST", "/api/frame/deploy/complete"),
             ("POST", "/v1/sessions/s/messages"),
         ),
+        *(("POST", "/api/event_logging/v2/batch"), ("POST", "/api/claude_code/metrics")),
+        *(("POST", "/v1/code/sessions"), ("POST", "/v1/code/sessions/s_1/events"), ("POST", "/v1/logs")),
     ],
 )
 def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) -> None:
@@ -163,11 +165,19 @@ def test_a_request_that_costs_nothing_is_not_observed(method: str, path: str) ->
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/images/generations",
-        "/v1/messages/batches",
-        "/v1/threads/t_1/runs",
-        "/v1/new_thing?key=secret",
         "/v1beta/models/x:newMethod",
+        *(
+            "/v1/images/generations",
+            "/v1/messages/batches",
+            "/v1/threads/t_1/runs",
+            "/v1/new_thing?key=secret",
+        ),
+        *(
+            "/v1/publishers/mistralai/models/mistral-large:rawPredict",
+            "/v1beta/models/gemini-9:generateAnswer",
+        ),
+        *("/api/v1/rerank", "/api/paas/v4/web_search", "/v1/models/owner/name/predictions"),
+        *("/models/gpt2", "/v1/sessions/sesn_1/events"),
     ],
 )
 def test_a_request_that_may_cost_is_counted_as_not_understood(path: str) -> None:
@@ -423,3 +433,13 @@ def test_many_large_requests_at_once_share_a_limit() -> None:
         pass_exchange(observer, b'"}', answer(), [reply])
     pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), piece + b'"}', answer(), [reply])
     assert [facts.requested_model for facts in sink.calls] == ["m"] * 4 + [None] * 2 + ["m"]
+
+
+def test_a_call_that_is_redirected_goes_around_the_meter() -> None:
+    sink = Sink()
+    calls = WireCalls(sink)
+    head = answer(status=307, location="https://eu.api.example/v1/messages?key=secret")
+    pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), REQUEST, head)
+    pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), REQUEST, answer(status=304))
+    assert sink.kinds == ["the redirect of POST api.anthropic.com/v1/messages"]
+    assert [facts.reply_began for facts in sink.calls] == [False, False]

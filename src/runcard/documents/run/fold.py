@@ -35,6 +35,7 @@ _MERGED = {
     events.ENVIRONMENT_OBSERVED: "environment",
     events.LABELS_SET: "labels",
 }
+NO_END = "the end of the run is not recorded, so calls that were in progress are not counted"
 _TOKEN_COUNT = ("tokens", "token_source", "tokenizer")
 
 
@@ -126,6 +127,8 @@ class EventFold:
         self._token_counts: dict[tuple[str, str], JsonObject] = {}
         self._calls = RunCalls(with_repeats=with_repeats)
         self._incomplete = IncompleteUsage()
+        self._has_metered = False  # whether the meter reported a call
+        self.has_end = False  # whether an event tells the end, perhaps one whose payload was withheld
         self._stated_totals: JsonObject = {}
         self._relations: list[JsonObject] = []
         self._problems: dict[str, list[JsonObject]] = {events.ERROR_ADDED: [], events.WARNING_ADDED: []}
@@ -137,6 +140,7 @@ class EventFold:
         name = line.get("event")
         if name == RUN_STARTED and not self._has_start and "payload" in line:
             self.start, self._has_start = line["payload"], True
+        self.has_end = self.has_end or name == events.RUN_ENDED
         payload = _payload(line)
         if payload is not None:
             self._add_payload(str(name), payload, line)
@@ -156,14 +160,15 @@ class EventFold:
     ) -> JsonObject:
         """The document as far as the events decide it; see `fold_events`."""
         sources = self._data_sources(start["data_sources"])
+        incomplete = self._missing_usage()
         calls = self._calls.sections(
             self._stated_totals,
             self.given_configuration(start),
             with_parts=with_parts,
-            is_incomplete=bool(self._incomplete),
+            is_incomplete=bool(incomplete),
         )
-        if self._incomplete:
-            calls.token_usage["incomplete"] = self._incomplete.section
+        if incomplete:
+            calls.token_usage["incomplete"] = incomplete.section
         document: JsonObject = {
             "metadata_version": start["metadata_version"],
             "producer": start["producer"],
@@ -182,7 +187,7 @@ class EventFold:
         document["relations"] = [*start.get("relations", []), *self._relations]
         document["trace"] = start.get("trace")
         document["errors"] = list(self._problems[events.ERROR_ADDED])
-        document["warnings"] = [*self._problems[events.WARNING_ADDED], *self._incomplete.warnings]
+        document["warnings"] = [*self._problems[events.WARNING_ADDED], *incomplete.warnings]
         document["redactions"] = [
             {"rule": rule, "where": where, "count": count}
             for (rule, where), count in self._redactions.items()
@@ -196,6 +201,12 @@ class EventFold:
             "output": None,
         }
         return document
+
+    def _missing_usage(self) -> IncompleteUsage:
+        """Why calls may be missing. The meter reports a call when it is over: of a killed run the last ones are not known."""
+        if self.has_end or not self._has_metered:
+            return self._incomplete
+        return self._incomplete.with_reason(NO_END, self._last_time)
 
     def given_configuration(self, start: JsonObject) -> JsonObject:
         """The configuration as the user gave it, without what the calls fill in."""
@@ -240,6 +251,7 @@ class EventFold:
     def _add_usage(self, name: str, payload: JsonObject, line: Line) -> None:
         match name:
             case events.MODEL_CALLED:
+                self._has_metered = self._has_metered or payload.get("observer") == "meter"
                 self._calls.add(payload)
             case events.COSTS_SET:
                 self._stated_totals |= payload

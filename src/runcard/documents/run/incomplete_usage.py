@@ -31,6 +31,14 @@ class IncompleteUsage:
             self._reasons[key] = {"reason": key[0], "hint": key[1], "calls": count}
             self._times.append(time)
 
+    def with_reason(self, reason: str, time: str | None) -> "IncompleteUsage":
+        """These reasons, and one more."""
+        more = IncompleteUsage()
+        more._reasons = {key: dict(known) for key, known in self._reasons.items()}
+        more._times = list(self._times)
+        more.add({"reason": reason}, time)
+        return more
+
     @property
     def section(self) -> list[JsonObject]:
         """The reasons, each with the number of calls that it is about, if that is known."""

@@ -109,7 +109,7 @@ class _FoldedJournal:
 
     def compare(self, document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JournalComparison:
         self.folded.count_once(lines)
-        withheld = sorted(self._withheld_fields(start))
+        withheld = sorted(self._withheld_fields(document, start))
         folded = self.folded.document(start)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         differing = tuple(differences(_cut_like(folded, document), document, exempt))
@@ -118,13 +118,15 @@ class _FoldedJournal:
             differing = min(differing, tuple(differences(earlier, document, exempt)), key=len)
         return JournalComparison(differing, tuple(withheld))
 
-    def _withheld_fields(self, start: JsonObject) -> set[str]:
+    def _withheld_fields(self, document: JsonObject, start: JsonObject) -> set[str]:
         """Pointers to the fields that follow from withheld events. Calls decide a model only if the user gave none."""
         pointers = {pointer for name in self._withheld for pointer in _FIELDS_OF.get(name, ())}
         if events.MODEL_CALLED in self._withheld:
             given = self.folded.given_configuration(start)
             pointers |= {f"/configuration/{name}" for name in FILLED if given.get(name) is None}
             pointers |= {"/checksums/config" for name in FILLED if given.get(name) is None}
+            # Whether the meter reported a call that was withheld, only the document says.
+            pointers |= {"/warnings"} if not self.folded.has_end and _lacks_end(document) else set()
         return pointers
 
     def _as_earlier_versions(
@@ -147,6 +149,15 @@ class _FoldedJournal:
         if FAILED_CALLS not in (document.get("token_usage") or {}):
             folded = folded | {"token_usage": _without_field(folded["token_usage"], FAILED_CALLS)}
         return folded if "performance" in document else journal.without_call_facts(folded, start)
+
+
+def _lacks_end(document: JsonObject) -> bool:
+    """Whether the document says that calls of a run without an end may be missing."""
+    reasons = (document.get("token_usage") or {}).get("incomplete")
+    return any(
+        isinstance(row, dict) and row.get("reason") == fold.NO_END
+        for row in (reasons if isinstance(reasons, list) else ())
+    )
 
 
 def _without(folded: JsonObject, field: str) -> JsonObject:

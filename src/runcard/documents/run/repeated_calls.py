@@ -8,8 +8,7 @@ taken from the others, and a cost that the caller or the vendor stated is kept. 
 keeps all reports.
 
 Some servers use an id again. So reports are of different calls if both are of watched clients, or both of the meter; if their
-request ids or their providers differ; or if both are final and their counts differ, unless a watched client and the meter
-saw the same reply.
+request ids or their providers differ; or if both are final and their counts differ.
 
 Pure, and the same for whoever closes the run. Values come from a journal: they may be of any type.
 
@@ -25,9 +24,7 @@ from typing import NamedTuple
 from runcard.encoding import JsonObject
 
 _MOST_WITH_ONE_ID = 100  # calls that a report is compared with: the newest ones
-_MOST_WITH_ONE_COUNT = (
-    2000  # calls that wait for a report without an id: a program may report all of them at its end
-)
+_MOST_WITH_ONE_COUNT = 2000  # calls that wait for a report without an id: programs report at their end
 _GROUPS = 64  # of ids: those of one group are counted at once
 _SOURCES = ("partial", "given", "reported")  # the more reliable, the later
 _COST = ("cost_usd", "cost_source", "price_row", "known_cost_usd", "unpriced")
@@ -296,17 +293,9 @@ def _is_same(response: _Response, report: JsonObject) -> bool:
             return False
     if not _has_same_provider(call, report):
         return False
-    if observer is not None and response.observers - {
-        None
-    }:  # a watched client and the meter saw the same reply
-        return _has_id(report) or _has_same_counts(call, report)
     if call.get("token_source") != "reported" or report.get("token_source") != "reported":
         return True
     return _has_same_counts(call, report)
-
-
-def _has_id(call: JsonObject) -> bool:
-    return bool(call.get("response_id") or call.get("request_id"))
 
 
 def _likeness(call: JsonObject, report: JsonObject) -> int:

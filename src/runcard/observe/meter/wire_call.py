@@ -76,6 +76,9 @@ class WireCall(CallOnWire):
             self._start_reply((header(head.headers, "content-type") or "").lower())
         else:
             self._refusal = bytearray()
+            if 300 <= head.status < 400 and header(head.headers, "location") is not None:
+                # The program goes on to another address, around the meter.
+                self.calls.sink.not_understood(f"the redirect of POST {self._endpoint_name}")
         self._decoder = ContentDecoder(header(head.headers, "content-encoding"))
 
     def _start_reply(self, content_type: str) -> None:

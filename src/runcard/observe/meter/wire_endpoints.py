@@ -31,11 +31,12 @@ _MODEL = re.compile(r"/models/([^/:]+):[A-Za-z]+$")
 _STORED_MESSAGE = re.compile(r"/(threads|sessions|conversations)/[^/]+/messages$")
 _FREE = re.compile(
     r"count_tokens|count-tokens|:countTokens|:computeTokens|/input_tokens|/tokenize|/detokenize|/moderations"
-    r"|/cancel$|:cancel$|/threads(/[^/]+)?$|/assistants|/models(/[^:]*)?$"
-    r"|/api/(?!chat$|generate$|embed)"  # of Anthropic: telemetry, settings, accounts; of Ollama: models
+    r"|/cancel$|:cancel$|/threads(/[^/]+(/messages(/[^/]+)?)?)?$|/assistants|/api/(show|pull|push|copy|create|blobs)"
+    r"|/api/(?!chat$|generate$|embed|([a-z]+/)?v\d)"  # of Anthropic: telemetry, settings, accounts
     r"|/(files|uploads|conversations|oauth|sessions|code|environments|environment_providers|session_ingress"
     r"|organizations|skills|containers|token|traces|logs|metrics|events|telemetry|analytics-events|event_logging)(/|$|:)"
 )
+_REMOTE = re.compile(r"/v1/sessions/[^/]+/events$")  # work for an agent that runs at the vendor
 
 
 class NotUnderstood(NamedTuple):
@@ -56,7 +57,8 @@ def classify(head: RequestHead, upstream: str) -> Endpoint | NotUnderstood | Non
     endpoint = find_endpoint(_CALLS, head.method, path)
     if endpoint is not None:
         return endpoint
-    if unrecorded_kind(head.method, path) is None and _FREE.search(path):
+    may_cost = unrecorded_kind(head.method, path) is not None or _REMOTE.search(path)
+    if not may_cost and _FREE.search(path):
         return None
     return NotUnderstood(f"{head.method.upper()} {host_of(upstream)}{path}")
 
