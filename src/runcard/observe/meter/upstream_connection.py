@@ -5,6 +5,7 @@ Invariant: data of the upstream is given to the program before anything looks at
 
 import asyncio
 import contextlib
+import os
 import socket
 import struct
 from collections import deque
@@ -86,8 +87,7 @@ class UpstreamConnection(asyncio.Protocol):
         except TimeoutError:
             self._fail(Failure.TIMEOUT, f"{self.address.host}: no connection in time")
         except OSError as error:
-            reason = error.strerror or str(error) or type(error).__name__
-            self._fail(Failure.UNREACHABLE, f"{self.address.host}: {reason}")
+            self._fail(Failure.UNREACHABLE, f"{self.address.host}: {_reason(error)}")
         except Exception as error:  # noqa: BLE001 - the program must not wait for ever
             self._fail(Failure.UNREACHABLE, f"{self.address.host}: {type(error).__name__}")
         finally:
@@ -255,3 +255,9 @@ def close_with_reset(transport: asyncio.Transport) -> None:
     with contextlib.suppress(OSError):
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no connection; asyncio says only that the call failed, and the number says why."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return os.strerror(error.errno) if error.errno and reason.startswith("Connect call failed") else reason
