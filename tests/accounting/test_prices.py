@@ -14,6 +14,7 @@ from accounting.replies import ANTHROPIC, CHAT, GEMINI, RESPONSE, changed
 from runcard.accounting import Charge, Prices, Tokens, cost, read_usage
 from runcard.accounting.price_rows import RATES
 from runcard.accounting.providers import canonical_name
+from runcard.accounting.usage import Usage
 from runcard.errors import DocumentError, StoreError, UsageError
 
 PACKAGED = Prices.packaged()
@@ -403,3 +404,10 @@ def test_a_file_that_is_no_json_or_not_there(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(DocumentError, match=r"own\.json"):
         Prices.with_file(path)
+
+
+def test_a_call_without_an_output_count_lacks_the_output_not_the_rest_of_it() -> None:
+    cut = Usage(model="claude-sonnet-4-5", source="partial", tokens=Tokens(input=10))
+    charge = Prices.packaged().charge(cut, "anthropic")
+    assert charge.cost is None
+    assert charge.uncounted == ("output",)

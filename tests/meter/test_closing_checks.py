@@ -1,7 +1,9 @@
 """What a record says about calls that the meter did not see, and the options of the meter."""
 
+import errno
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -282,3 +284,23 @@ def test_running_again_follows_no_meter(tmp_path: Path) -> None:
             timeout=TIMEOUT,
         )
         assert json.loads(again.stdout)["outputs"]["same"] == ["output.log"], again.stderr
+
+
+def test_a_provider_that_cannot_be_reached_is_named(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    """The program sees a connection that is reset, and might think of the meter."""
+    program = (
+        "import os, urllib.request\n"
+        "url = os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages'\n"
+        'data = b\'{"model": "claude-haiku-4-5", "max_tokens": 9, "messages": []}\'\n'
+        "try:\n    urllib.request.urlopen(urllib.request.Request(url, data))\n"
+        "except OSError:\n    pass\n"
+    )
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{taken.getsockname()[1]}"
+        env = agent_environment(tmp_path) | {"ANTHROPIC_BASE_URL": f"http://{host}"}
+        run = run_metered([sys.executable, "-c", program], env, tmp_path / "work")
+    assert warnings_of(run) == [f"no connection to {host}: {os.strerror(errno.ECONNREFUSED)}"]
+    assert [warning["message"] for warning in run.document["warnings"]] == warnings_of(run)
+    env["ANTHROPIC_BASE_URL"] = upstream.url
+    assert warnings_of(run_metered([sys.executable, "-c", program], env, tmp_path / "work")) == []

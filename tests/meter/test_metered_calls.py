@@ -96,7 +96,8 @@ def test_several_models_are_listed_and_none_is_that_of_the_run(run: runcard.Run)
     ]
     assert document["costs"]["input_tokens"] == 3 * replies.CLAUDE_TOKENS["input"]
     readme = (run.path / "README.md").read_text()
-    assert "`claude-sonnet-4-5` (2 calls), `claude-haiku-4-5` (1 call)" in readme
+    assert "`claude-sonnet-4-5` (2 calls, cost $" in readme
+    assert "`claude-haiku-4-5` (1 call, cost $" in readme
 
 
 def test_what_was_billed_before_a_cut_is_partial(run: runcard.Run) -> None:

@@ -190,6 +190,7 @@ def test_a_count_that_is_unknown_in_a_call_is_unknown_in_the_total(cli: Cli, tmp
         ("day", ["2026-11-01", "2026-11-02", None]),
         ("week", ["2026-10-26", "2026-11-02", None]),
         ("month", ["2026-11", None]),
+        ("tool", ["claude-code"]),
         ("session", ["s-1"]),
         ("branch", ["main"]),
         ("project", ["/home/u/shop"]),
@@ -339,6 +340,26 @@ def test_the_table_fits_a_terminal_and_is_whole_elsewhere(cli: Cli, tmp_path: Pa
     assert max(map(len, lines)) <= 80
     assert "123.4M" in lines[1]
     assert "/end" in lines[1]
+
+
+def test_the_notes_fit_a_terminal_too(tmp_path: Path) -> None:
+    claude(tmp_path, assistant())
+    _, shown = runcard_on_terminal("costs", "--source", TOOL, str(tmp_path))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "≥ because Claude Code does not write:" in shown
+
+
+def test_without_a_call_there_is_no_table_and_no_cost(cli: Cli, tmp_path: Path) -> None:
+    claude(tmp_path, assistant(time="2026-11-02T00:00:00Z"))
+    outcome = cli("costs", "--source", TOOL, tmp_path, "--since", "2026-11-03")
+    assert (outcome.code, outcome.out) == (0, "no calls since 2026-11-03 00:00 in 1 file\n")
+
+
+def test_files_of_another_tool_get_a_hint(cli: Cli, tmp_path: Path) -> None:
+    claude(tmp_path, {"type": "session_meta"})
+    outcome = cli("costs", "--source", TOOL, tmp_path)
+    assert (outcome.code, outcome.out) == (2, "no calls in 1 file\n")
+    assert "hint: if these are files of another tool, pass --source" in outcome.err
 
 
 def test_the_command_knows_the_tools_and_dimensions_of_the_operation() -> None:

@@ -225,7 +225,9 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})
-    assert "* **Cost**: ≥ $0.25 (a part is unknown)\n" in run_readme.readme(document, [])
+    page = run_readme.readme(document, [])
+    assert "* **Cost**: ≥ $0.25 (a part is unknown)\n" in page
+    assert "* **Models**: `a` (cost $0.25), `b` (cost unknown)\n" in page
 
 
 def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from runcard.views.run_readme import readme
 from runcard.views.run_screen import run_screen
 from views.samples import run
 
@@ -158,6 +159,38 @@ def test_a_cost_that_is_partly_known_is_said_to_be_and_models_are_told_apart() -
         "    a: $0.25, 1 in, unknown out",
         "    (no model): unknown, unknown in, 2 out",
     ]
+
+
+def test_a_single_call_has_one_time_and_no_median() -> None:
+    times = dict.fromkeys(("mean", "p50", "p95", "max"), 1.2)
+    performance = {"calls": 1, "latency_seconds": times, "time_to_first_token_seconds": times}
+    assert "  calls   1; 1.2 s; first token after 1.2 s" in screen(run(performance=performance))
+
+
+def test_failures_that_the_meter_saw_are_said_in_words() -> None:
+    types = ["rate_limit_error", "client-gone", "ended", "unreachable"]
+    failed = [{"type": name, "status": 429 if "_" in name else None, "calls": 1} for name in types]
+    said = "1 × rate_limit_error 429, 1 × cancelled, 1 × unfinished, 1 × unreachable"
+    assert f"  failed  {said}" in screen(run(token_usage={"failed_calls": failed}))
+
+
+def test_a_witness_without_a_call_to_compare_says_so() -> None:
+    witness = {"source": "otlp", "reported": 0, "metered": 0, "agreeing": 0}
+    assert "  witness  no calls of Claude Code to compare" in screen(run(witness=witness))
+
+
+@pytest.mark.parametrize(
+    ("reproduce", "said"),
+    [
+        (None, "no model calls recorded"),
+        ({"meter": False}, "no model calls recorded (the meter was off: --no-meter)"),
+    ],
+)
+def test_a_run_without_calls_says_whether_it_was_metered(reproduce: dict[str, Any] | None, said: str) -> None:
+    nothing: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "total_cost_usd"))
+    document = run(costs=nothing, token_usage=None, performance=None, reproduce=reproduce)
+    assert f"  {said}" in screen(document)
+    assert f"## Cost\n\n{said.capitalize()}.\n" in readme(document, FILES)
 
 
 def test_totals_that_were_only_stated_are_shown() -> None:

@@ -133,9 +133,9 @@ class Prices:
         if usage.is_total:
             uncertain += row.reached_tiers(tokens)
             row = replace(row, tiers=())
-        if usage.source == "partial":
-            uncertain += (_REST,)
         known, unpriced, uncounted = row.charge(tokens, usage.server_tools)
+        if usage.source == "partial" and "output" not in uncounted:
+            uncertain += (_REST,)
         unpriced += usage.unknown + uncertain
         total = None if unpriced else known
         applied = row.applied(tokens, usage.server_tools)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clients.call import CallFacts
+from runcard.observe.meter.exchange import Failure
 from runcard.observe.meter.wire_calls import WireCalls
 from runcard.observe.meter.wire_facts import FinishedCall
 from runcard.recording.events import EventRecorder
@@ -44,6 +45,8 @@ class MeteredCalls:
         self._problem = "the recorder is behind"  # why
         self._not_understood: dict[str, int] = {}  # those that are not recorded yet, by kind
         self._ids: set[bytes] = set()
+        self._connected: set[str] = set()  # hosts that were reached
+        self._not_connected: dict[str, str] = {}  # hosts without a connection, and why
 
     def call_finished(self, call: FinishedCall) -> None:
         """A call is over; it is recorded soon."""
@@ -85,6 +88,12 @@ class MeteredCalls:
         """Whether a call had this response id or request id; None when there were too many to remember."""
         return True if _short(some_id) in self._ids else None if len(self._ids) >= _MOST_IDS else False
 
+    @property
+    def unreachable(self) -> list[str]:
+        """The hosts that no call reached, with the reason: `api.example: Connection refused`. After `close`."""
+        hosts = self._not_connected.items()
+        return [f"{host}: {reason}" for host, reason in hosts if host not in self._connected]
+
     def close(self, timeout: float = 60.0) -> None:
         """Record what is left; to be called after the relay was stopped. `timeout` is for one call."""
         if self._thread is not None:
@@ -124,7 +133,19 @@ class MeteredCalls:
         for some_id in (usage.response_id, facts.request_id):
             if some_id is not None and len(self._ids) < _MOST_IDS:
                 self._ids.add(_short(some_id))
+        self._note_host(facts)
         record_call(self._events, facts, usage, self._report)
+
+    def _note_host(self, facts: CallFacts) -> None:
+        """Remember whether the host was reached; there are as many hosts as the relay has routes."""
+        if facts.exchange is None:
+            return
+        host, error = facts.exchange.endpoint.partition("/")[0], facts.error or {}
+        if error.get("type") == Failure.UNREACHABLE.value:
+            message = str(error.get("message"))
+            self._not_connected.setdefault(host, message.partition(": ")[2] or message)
+        else:
+            self._connected.add(host)
 
 
 def _not_understood(kind: str) -> str:

@@ -13,21 +13,23 @@ _WITNESS_LISTS = {
 
 
 def call_times(document: JsonObject) -> str | None:
-    """`3; median 1.2 s, p95 3.1 s, longest 3.4 s; first token after 0.4 s (median)`; None without calls."""
+    """`3; median 1.2 s, p95 3.1 s, longest 3.4 s; first token after 0.4 s (median)`; `1; 1.2 s`; None without calls."""
     section = document.get("performance") or {}
     if not section.get("calls"):
         return None
     latency = section.get("latency_seconds") or {}
+    is_one = section["calls"] == 1
     times = [
-        f"{label} {duration(latency[name])}"
+        duration(latency[name]) if is_one else f"{label} {duration(latency[name])}"
         for name, label in _TIMES.items()
-        if latency.get(name) is not None
+        if latency.get(name) is not None and not (is_one and name != "p50")
     ]
     if times and latency.get("count") is not None:
         times[0] = f"of {latency['count']:,} with a known time: {times[0]}"
     first = (section.get("time_to_first_token_seconds") or {}).get("p50")
     parts = [f"{section['calls']:,}", ", ".join(times)]
-    parts.append("" if first is None else f"first token after {duration(first)} (median)")
+    if first is not None:
+        parts.append(f"first token after {duration(first)}" + ("" if is_one else " (median)"))
     return "; ".join(part for part in parts if part)
 
 
@@ -42,6 +44,8 @@ def witness_line(document: JsonObject) -> str | None:
     section = document.get("witness") or {}
     if not section:
         return None
+    if not section.get("reported") and not section.get("metered"):
+        return "no calls of Claude Code to compare"
     agreeing = section.get("agreeing") or 0
     verb = "agrees" if agreeing == 1 else "agree"
     parts = [f"{counted(agreeing, 'call')} {verb} with the telemetry of Claude Code"]

@@ -7,6 +7,7 @@ from runcard.encoding import JsonObject
 from runcard.views.formats import source_text
 
 _MOST = 8  # tools, or kinds of prices
+_CACHE = {"cache_read_tokens": "read from the cache", "cache_write_tokens": "written to the cache"}
 
 
 def server_tools(parts: Iterable[JsonObject]) -> str | None:
@@ -17,6 +18,12 @@ def server_tools(parts: Iterable[JsonObject]) -> str | None:
     names = [f"{name.replace('_', ' ')} ({count:,})" for name, count in list(uses.items())[:_MOST]]
     hidden = len(uses) - len(names)
     return ", ".join([*names, f"and {hidden:,} more"] if hidden > 0 else names) or None
+
+
+def cached_tokens(costs: JsonObject) -> str:
+    """` (1,200 read from the cache, 300 written to the cache)`; empty if there are none, or they are unknown."""
+    parts = [f"{costs[key]:,} {label}" for key, label in _CACHE.items() if costs.get(key)]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def total_source(instances: Sequence[JsonObject]) -> str:

@@ -14,7 +14,7 @@ _SOURCES = {
     "priced": "by the price table",
     "given": "given by the caller",
     "reported": "reported by the vendor",
-    "partial": "partly reported: a stream was cut",
+    "partial": "partly reported: a call was cut off",
     "estimated": "estimated",
 }
 

@@ -4,10 +4,22 @@ from runcard.encoding import JsonObject
 from runcard.views.formats import counted, source_text, token_count, truncated
 
 _MOST = 8  # kinds of failures, or reasons
+_FAILURES = {  # types of the meter; others are the vendor's
+    "client-gone": "cancelled",
+    "cut": "cut off",
+    "ended": "unfinished",  # when the command ended
+    "malformed-reply": "unreadable reply",
+}
+
+
+def no_calls(document: JsonObject) -> str:
+    """What is said instead of a cost if a run has no call; whether calls were looked for."""
+    is_metered = (document.get("reproduce") or {}).get("meter") is not False
+    return "no model calls recorded" + ("" if is_metered else " (the meter was off: --no-meter)")
 
 
 def failed_calls(document: JsonObject) -> str | None:
-    """`2 × rate_limit_error 429, 1 × cut`; None without any."""
+    """`2 × rate_limit_error 429, 1 × cut off`; None without any."""
     rows = _rows(document, "failed_calls")
     if not rows:
         return None
@@ -44,7 +56,8 @@ def counts_source(document: JsonObject) -> str | None:
 
 def _kind(row: JsonObject) -> str:
     status = row.get("status")
-    return truncated(str(row.get("type") or "error"), 60) + ("" if status is None else f" {status}")
+    name = str(row.get("type") or "error")
+    return truncated(_FAILURES.get(name, name), 60) + ("" if status is None else f" {status}")
 
 
 def _rows(document: JsonObject, name: str) -> list[JsonObject]:

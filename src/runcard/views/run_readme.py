@@ -8,10 +8,11 @@ from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times, witness_line
-from runcard.views.charges import server_tools, special_prices
+from runcard.views.charges import cached_tokens, server_tools, special_prices
 from runcard.views.formats import (
     byte_size,
     command_line,
+    cost_or_known,
     money,
     run_duration,
     settings_shown,
@@ -21,7 +22,7 @@ from runcard.views.formats import (
     truncated,
 )
 from runcard.views.markdown import code, escape
-from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
+from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, no_calls, total_tokens
 
 MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
@@ -136,14 +137,14 @@ def _cost(document: JsonObject) -> str:
     failed = failed_calls(document)
     if not has_calls(document):
         return "## Cost\n\n" + (
-            f"No model call was answered. Failed: {escape(failed)}." if failed else "No model calls recorded."
+            f"No model call was answered. Failed: {escape(failed)}."
+            if failed
+            else f"{no_calls(document).capitalize()}."
         )
     costs = document["costs"]
-    cached = costs.get("cache_read_tokens")
-    from_cache = f" ({token_count(cached)} of them from the cache)" if cached else ""
     lines = [
         f"* **Cost**: {total_cost(document)}",
-        f"* **Input tokens**: {total_tokens(document, 'input_tokens')}{from_cache}",
+        f"* **Input tokens**: {total_tokens(document, 'input_tokens')}{cached_tokens(costs)}",
         f"* **Output tokens**: {total_tokens(document, 'output_tokens')}",
     ]
     lines += [f"* **Missing**: {escape(reason)}" for reason in missing_usage(document)]
@@ -165,15 +166,22 @@ def _cost(document: JsonObject) -> str:
 
 
 def _models(document: JsonObject) -> str:
-    """All models that were called, each with its number of calls."""
+    """All models that were called, each with its number of calls; with its cost, where there are several."""
     parts = model_breakdown(document)
     names = [
         (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
-        + (f" ({calls})" if (calls := call_count(part)) else "")
+        + _calls_and_cost(part, with_cost=len(parts) > 1)
         for part in parts[:MAX_ROWS]
     ]
     hidden = len(parts) - MAX_ROWS
     return ", ".join([*names, f"and {hidden:,} more"] if hidden > 0 else names)
+
+
+def _calls_and_cost(part: JsonObject, *, with_cost: bool) -> str:
+    cost = cost_or_known(part.get("cost_usd"), part.get("known_cost_usd"))
+    facts = [call_count(part), f"cost {cost}" if with_cost else None]
+    shown = ", ".join(fact for fact in facts if fact)
+    return f" ({shown})" if shown else ""
 
 
 def _problems(document: JsonObject) -> str:

@@ -10,7 +10,7 @@ from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.call_times import call_count, call_times, witness_line
-from runcard.views.charges import server_tools, special_prices
+from runcard.views.charges import cached_tokens, server_tools, special_prices
 from runcard.views.formats import (
     command_line,
     money,
@@ -19,7 +19,7 @@ from runcard.views.formats import (
     token_count,
     total_or_known,
 )
-from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, total_tokens
+from runcard.views.missing_usage import counts_source, failed_calls, missing_usage, no_calls, total_tokens
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -34,7 +34,6 @@ from runcard.views.screen_parts import (
     section,
 )
 
-_CACHE = {"cache_read_tokens": "read from the cache", "cache_write_tokens": "written to the cache"}
 _PROBLEMS = {"errors": "error", "warnings": "warning"}
 
 
@@ -112,11 +111,11 @@ def _cost(document: JsonObject) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
     failed = failed_calls(document)
     if not has_calls(document):
-        return fields([("failed", failed)]) if failed else ["  no model calls recorded"]
+        return fields([("failed", failed)]) if failed else [f"  {no_calls(document)}"]
     lines = fields(
         [
             ("total", total_cost(document)),
-            ("input", total_tokens(document, "input_tokens") + _cached(costs)),
+            ("input", total_tokens(document, "input_tokens") + cached_tokens(costs)),
             ("output", total_tokens(document, "output_tokens")),
             *(("missing", reason) for reason in missing_usage(document)),
             ("counts", counts_source(document)),
@@ -146,11 +145,6 @@ def _cost_part(part: JsonObject, name: str) -> str:
     counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
     cost = total_or_known(part.get("cost_usd"), part.get("known_cost_usd"), money)
     return f"    {one_line(part.get(name) or f'(no {name})')}: {calls}{cost}, {counts}"
-
-
-def _cached(costs: JsonObject) -> str:
-    parts = [f"{costs[key]:,} {label}" for key, label in _CACHE.items() if costs.get(key)]
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runcard.views.costs_table import CostRow
 
 _TOOLS = ("claude-code", "codex", "gemini", "opencode", "all")  # a test compares them with the operation's
-_DIMENSIONS = ("day", "week", "month", "model", "project", "agent", "branch", "session")
+_DIMENSIONS = ("day", "week", "month", "tool", "model", "project", "agent", "branch", "session")
 _MOST_NAMED = 10  # unread places in a warning
 
 
@@ -121,18 +121,23 @@ def command(
     elif as_csv:
         _print_csv(report, by)
     else:
-        _print_table(report, by)
+        _print_table(report, by, since)
     sys.stdout.flush()
     return _warn(report, since)
 
 
-def _print_table(report: "CostReport", by: tuple[str, ...]) -> None:
+def _print_table(report: "CostReport", by: tuple[str, ...], since: datetime | None) -> None:
     from runcard.views.costs_table import costs_table, price_lines  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
 
+    if not report.totals.calls:
+        start = f" since {since:%Y-%m-%d %H:%M}" if since else ""
+        say_text(f"no calls{start} in {counted(report.files, 'file')}")
+        return
     rows = [_row(tuple(group.key.values()), group.totals) for group in report.groups] if by else []
     lines = costs_table(by, rows, _row((), report.totals), _columns())
     if not is_quiet():
-        lines += ["", *_notes(report)]
+        lines += ["", *_wrapped(_notes(report))]
         if report.price_rows:
             lines += ["", *price_lines(report.price_rows)]
     say_text("\n".join(lines))
@@ -145,7 +150,7 @@ def _notes(report: "CostReport") -> list[str]:
     totals = report.totals
     sources = [f"{totals.sources['reported']:,} with the vendor's final usage"]
     if totals.sources["partial"]:
-        sources.append(f"{totals.sources['partial']:,} cut off: a part of their output is not counted")
+        sources.append(f"{totals.sources['partial']:,} cut off: a part of the output is not counted")
     if totals.sources[None]:
         sources.append(f"{totals.sources[None]:,} without token counts")
     lines = [f"{counted(totals.calls, 'call')} in {counted(report.files, 'file')}: {'; '.join(sources)}."]
@@ -154,6 +159,16 @@ def _notes(report: "CostReport") -> list[str]:
         for title, kinds in report.not_written.items()
     ]
     return lines
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """Lines that fit a terminal; elsewhere as they are."""
+    from textwrap import wrap  # noqa: PLC0415
+
+    width = _columns()
+    if width is None:
+        return lines
+    return [part for line in lines for part in wrap(line, max(width, 20), subsequent_indent="  ")]
 
 
 def _row(key: tuple[str | None, ...], totals: "CostTotals") -> "CostRow":
@@ -192,7 +207,7 @@ def _warn(report: "CostReport", since: datetime | None) -> ExitCode:
         complain(
             "Warning",
             f"no price, or not for all parts: {', '.join(report.unpriced)}",
-            hint="add prices of your own: see `prices` in `runcard config`",
+            hint="add prices of your own: let the setting `prices`, or RUNCARD_PRICES, name a price file",
         )
     if report.unread:
         places = [
@@ -207,7 +222,9 @@ def _warn(report: "CostReport", since: datetime | None) -> ExitCode:
         complain(
             "Warning",
             f"unknown types of records, whose calls are not counted: {names}",
-            hint="use a newer version of runcard",
+            hint="use a newer version of runcard"
+            if report.totals.calls
+            else "if these are files of another tool, pass --source with its name or `all`",
         )
     if report.undated and since is not None:
         complain("Warning", f"{counted(report.undated, 'call')} without a time left out, because of --since")

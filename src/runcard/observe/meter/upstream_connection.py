@@ -6,6 +6,7 @@ Invariant: data of the upstream is given to the program before anything looks at
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 import struct
 from collections import deque
@@ -91,8 +92,7 @@ class UpstreamConnection(asyncio.Protocol):
         except OSError as error:
             if is_out_of_files(error):
                 self._add_problem(OUT_OF_FILES)
-            reason = error.strerror or str(error) or type(error).__name__
-            self._fail(Failure.UNREACHABLE, f"{self.address.host}: {reason}")
+            self._fail(Failure.UNREACHABLE, f"{self.address.host}: {_reason(error)}")
         except Exception as error:  # noqa: BLE001 - the program must not wait for ever
             self._fail(Failure.UNREACHABLE, f"{self.address.host}: {type(error).__name__}")
         finally:
@@ -266,3 +266,9 @@ def close_with_reset(transport: asyncio.Transport) -> None:
 def is_out_of_files(error: object) -> bool:
     """Whether this process, or the machine, has no descriptors left."""
     return isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no connection; asyncio says only that the call failed, and the number says why."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return os.strerror(error.errno) if error.errno and reason.startswith("Connect call failed") else reason

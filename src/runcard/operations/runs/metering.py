@@ -155,6 +155,8 @@ class CommandMeter:
             return
         for problem in self.listener.problems:
             self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
+        for host in self._calls.unreachable if self._calls is not None else ():
+            self._warn(_WARNING, f"no connection to {host}")
         calls = self._calls.calls if self._calls is not None else 0
         missed = self._missed_in_transcripts()
         if missed:

@@ -26,7 +26,7 @@ from runcard.transcripts.reading import read_files
 from runcard.transcripts.sources import ALL, SOURCES, find_files
 
 TIMES = ("day", "week", "month")
-DIMENSIONS = (*TIMES, "model", "project", "agent", "branch", "session")
+DIMENSIONS = (*TIMES, "tool", "model", "project", "agent", "branch", "session")
 CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 TOOLS = tuple(SOURCES)
 
