@@ -311,3 +311,47 @@ def test_the_total_of_a_session_does_not_count_where_the_meter_saw_its_calls() -
     assert total_input(*seen, nameless | {"tokens": {"input": 30, "output": 14}}) == (60, 0)
     of_message = nameless | {"response_id": "msg_9"}
     assert total_input(*seen, of_message) == (60, 0)
+
+
+def test_a_server_without_ids_is_counted_by_model_prompt_and_counts() -> None:
+    """Local servers, and embeddings. Two calls with the same prompt and the same counts are two calls."""
+    prompts = [{**NAMELESS, "api": "chat", "requested_model": "m", "prompt_sha256": text} for text in "aab"]
+    reports = [kind(**prompt) for kind in (metered, watched) for prompt in prompts]
+    for order in itertools.permutations(reports):
+        found, repeats = count_once(order)
+        assert (len(found), repeats) == (3, 3)
+    said = [report(**NAMELESS, step="draft") for _ in prompts]
+    assert len(tokens(*reports, *said)) == len(tokens(*said, *reports)) == 3
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"requested_model": "n"},
+        {"api": "chat"},
+        {"prompt_sha256": "b"},
+        {"tokens": {"input": 11, "output": 5}},
+    ],
+    ids=lambda facts: next(iter(facts)),
+)
+def test_calls_without_ids_that_differ_are_two_calls(facts: Fields) -> None:
+    """One that went around the meter, and one of a client that is not watched."""
+    call = {**NAMELESS, "api": "messages", "requested_model": "m", "prompt_sha256": "a"}
+    assert len(tokens(metered(**call), watched(**call))) == 1
+    assert len(tokens(metered(**call), watched(**call | facts))) == 2
+
+
+def test_a_program_may_report_usage_without_ids_at_its_end() -> None:
+    """500 calls at once with the same counts: each report is that of one of them."""
+    calls = [metered(response_id=f"msg_{n}") for n in range(500)]
+    said = [report(**NAMELESS) for _ in calls]
+    assert len(tokens(*calls, *said)) == len(tokens(*said, *calls)) == 500
+
+
+def test_an_id_that_one_observer_saw_again_is_not_compared() -> None:
+    """A server with one id for all replies: nothing is kept, however many calls there are."""
+    for kind in (metered, watched):
+        ids = ReportIds()
+        for _ in range(1000):
+            ids.add(kind(response_id="same"))
+        assert not ids.repeated()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters.settings_files import parse_settings
 from runcard.observe.meter.routes import METER, Routes
 
 BASE = "http://127.0.0.1:4711/00112233445566778899aabbccddeeff"
@@ -381,6 +382,27 @@ def test_settings_that_cannot_be_read_change_nothing(tmp_path: Path, text: str) 
     assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
 
 
+@pytest.mark.parametrize("text", ["/* ", '\\"', '"\\', "// ", ", "])
+def test_a_settings_file_that_never_ends_a_text_is_read_in_one_go(tmp_path: Path, text: str) -> None:
+    """Reading it again from each beginning would take days."""
+    write(tmp_path / "work/.claude/settings.json", "{" + text * (4 << 20))
+    assert adapted(tmp_path, "claude -p x").arguments == ["claude", "-p", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('{"env": {"A": "/* \\" // "}, /* , */ } // x', True),
+        ('{"env": {"A": "/* \\" // ",},}', True),
+        ('{"env": {"A": "/* \\" // "}} /* x', False),
+        ('{"env": {"A": "/* \\" // "}} /*/', False),
+        ('{"env": {"A": "/* \\" // "}} "', False),
+    ],
+)
+def test_comments_and_commas_in_settings(text: str, *, is_read: bool) -> None:
+    assert parse_settings(text.encode()) == ({"env": {"A": '/* " // '}} if is_read else {})
+
+
 def test_a_settings_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "home/.claude").mkdir(parents=True)
     os.mkfifo(tmp_path / "home/.claude/settings.json")
@@ -403,26 +425,31 @@ def test_codex_with_a_key(tmp_path: Path) -> None:
     assert adaptation.arguments == ["codex", "-c", f'openai_base_url="{url}"', "exec", "--json", "hello"]
 
 
-@pytest.mark.parametrize(
-    ("login", "upstream"),
-    [
-        ({"auth_mode": "chatgpt", "tokens": {}}, "https://chatgpt.com/backend-api/codex"),
-        ({"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}}, "https://chatgpt.com/backend-api/codex"),
-        ({"auth_mode": "apikey", "OPENAI_API_KEY": "x"}, "https://api.openai.com/v1"),
-        ({"OPENAI_API_KEY": "x"}, "https://api.openai.com/v1"),
-    ],
-)
-def test_codex_calls_the_host_of_its_login(tmp_path: Path, login: dict[str, object], upstream: str) -> None:
+@pytest.mark.parametrize("login", [{"auth_mode": "apikey", "OPENAI_API_KEY": "x"}, {"OPENAI_API_KEY": "x"}])
+def test_codex_with_a_key_in_its_login(tmp_path: Path, login: dict[str, object]) -> None:
     write(tmp_path / "home/.codex/auth.json", login)
     adaptation = adapted(tmp_path, "codex exec x")
-    assert adaptation.arguments[2] == f'openai_base_url="{relay_of(adaptation, upstream)}"'
+    assert adaptation.arguments[2] == f'openai_base_url="{relay_of(adaptation, "https://api.openai.com/v1")}"'
 
 
-def test_where_the_login_of_codex_is_not_known_it_is_left_alone(tmp_path: Path) -> None:
-    write(tmp_path / "home/.codex/config.toml", 'cli_auth_credentials_store = "keyring"')
+@pytest.mark.parametrize(
+    "login",
+    [{"auth_mode": "chatgpt", "tokens": {}}, {"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}}, None],
+)
+def test_codex_is_left_alone_where_the_server_chooses_the_host(
+    tmp_path: Path, login: dict[str, object] | None
+) -> None:
+    if login is None:
+        write(tmp_path / "home/.codex/config.toml", 'cli_auth_credentials_store = "keyring"')
+    else:
+        write(tmp_path / "home/.codex/auth.json", login)
     adaptation = adapted(tmp_path, "codex exec x")
     assert adaptation.arguments == ["codex", "exec", "x"]
-    assert "login outside of auth.json" in adaptation.gaps[0].reason
+    assert adaptation.gaps[0].reason.startswith(
+        "Codex is logged in with ChatGPT, where the server chooses the host"
+    )
+    write(tmp_path / "home/.codex/config.toml", f'openai_base_url = "{OWN}"')
+    assert "https://gateway.example" in upstreams(adapted(tmp_path, "codex exec x"))
 
 
 @pytest.mark.parametrize("place", ["config", "profile", "profile file", "option", "long option"])
@@ -547,6 +574,14 @@ def test_a_url_of_the_user_for_gemini_cli(tmp_path: Path) -> None:
 
 def test_a_url_in_the_env_file_of_the_user_is_used(tmp_path: Path) -> None:
     write(tmp_path / "home/.gemini/.env", f"export GOOGLE_GEMINI_BASE_URL='{OWN}' # mine\nGEMINI_API_KEY=x")
+    adaptation = adapted(tmp_path, "gemini -p x")
+    assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
+
+
+def test_an_env_file_with_empty_values_and_many_empty_lines(tmp_path: Path) -> None:
+    """Nothing reaches into the next line but a text between quotes."""
+    text = "\n" * (1 << 20) + f"GEMINI_API_KEY=\nGOOGLE_GEMINI_BASE_URL={OWN}\n"
+    write(tmp_path / "home/.gemini/.env", text)
     adaptation = adapted(tmp_path, "gemini -p x")
     assert adaptation.variables["GOOGLE_GEMINI_BASE_URL"] == relay_of(adaptation, OWN)
 

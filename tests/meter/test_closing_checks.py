@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from meter.agents import agent_environment
-from meter.records import MeteredRun, run_metered
+from meter.records import RUNCARD, TIMEOUT, MeteredRun, run_metered
 from meter.scripted_upstream import ScriptedUpstream
 from runcard.operations.runs.metering import MeterOptions
 from runcard.operations.runs.run import run as run_command
@@ -55,6 +56,17 @@ def test_a_command_without_model_calls_gets_no_warning(tmp_path: Path) -> None:
     run = run_metered(["true"], agent_environment(tmp_path), tmp_path / "work")
     assert (run.document["warnings"], gaps(run), warnings_of(run)) == ([], [], [])
     assert run.document["costs"]["total_cost_usd"] is None
+
+
+def test_settings_that_no_variable_can_hold_do_not_stop_the_command(tmp_path: Path) -> None:
+    settings = {"env": {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "a\0b"}}
+    agent_environment(tmp_path)
+    (tmp_path / "home/.claude").mkdir(exist_ok=True)
+    (tmp_path / "home/.claude/settings.json").write_text(json.dumps(settings))
+    run = run_agent(tmp_path, "claude", {}, "-p", "x")
+    assert printed(run)["arguments"] == ["-p", "x"]
+    (warning,) = warnings_of(run)
+    assert warning.startswith("model calls are not metered: a settings file of the command has")
 
 
 def test_no_meter_changes_nothing(tmp_path: Path) -> None:
@@ -251,3 +263,22 @@ def test_a_collector_of_the_user_is_not_taken_away(upstream: ScriptedUpstream, t
         "Claude Code already exports its events (OTEL_LOGS_EXPORTER): --witness otlp is not used"
     ]
     assert "witness" not in run.document
+
+
+def test_running_again_follows_no_meter(tmp_path: Path) -> None:
+    """A run that was not to be metered is not metered when it is run again."""
+    env = agent_environment(tmp_path)
+    command = ["sh", "-c", "echo ${RUNCARD_METER+metered}"]
+    for options, printed_text in ((["--no-meter"], "\n"), ([], "metered\n")):
+        run = run_metered(command, env, tmp_path / "work", options=options)
+        assert run.out == printed_text
+        again = subprocess.run(
+            [*RUNCARD, "rerun", "--json", str(run.path)],
+            env=env,
+            cwd=tmp_path / "work",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT,
+        )
+        assert json.loads(again.stdout)["outputs"]["same"] == ["output.log"], again.stderr

@@ -1,5 +1,7 @@
 """Where the relay sends requests on to."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,7 +137,23 @@ def test_a_url_of_the_relay_leads_back_to_the_true_one(url: str, true: str) -> N
 
 
 @pytest.mark.parametrize(
-    "value", [None, "", "[]", "{", "1", '"x"', "\udcff", '{"a": "b"}', '{"http://x": 1}']
+    "value",
+    [
+        *(None, "", "[]", "{", "1", '"x"', "\udcff", '{"a": "b"}', '{"http://127.0.0.1:1/x": 1}'),
+        *(
+            json.dumps({"http://127.0.0.1:1/x": upstream})
+            for upstream in (
+                "http://a\0b",
+                "http://a\nb",
+                "file:///etc",
+                "http://a/b",
+                "http://u@a",
+                "http://\ud800",
+            )
+        ),
+        '{"http://a.example/x": "http://b.example"}',
+        "[" * 100_000,
+    ],
 )
 def test_a_variable_of_another_form_is_ignored(value: str | None) -> None:
     assert upstreams_in(value) == {}

@@ -153,6 +153,45 @@ def test_a_program_that_vanishes_closes_the_encrypted_connection_at_once(
         assert relay.exchange.failure is Failure.CLIENT_GONE
 
 
+def test_a_program_that_vanishes_in_the_middle_of_an_encrypted_stream(
+    authority: certificates.TestAuthority,
+) -> None:
+    def script(connection: socket.socket) -> None:
+        with authority.context.wrap_socket(connection, server_side=True) as secure:
+            answer(secure, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            with contextlib.suppress(OSError):
+                while True:
+                    secure.sendall(b"1000\r\n" + bytes(0x1000) + b"\r\n")
+
+    with raw_upstream(script) as upstream, running_relay(trusting(authority)) as relay:
+        for _ in range(5):
+            with relay.connect() as connection:
+                connection.sendall(request(relay, f"https://localhost:{upstream.port}"))
+                assert len(read_exactly(connection, 1 << 16)) == 1 << 16
+        for exchange in list(relay.exchanges):
+            assert (exchange.ending, exchange.failure) == ("fail", Failure.CLIENT_GONE)
+
+
+def test_a_program_that_closes_its_encrypted_web_socket(authority: certificates.TestAuthority) -> None:
+    reply = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+
+    def script(connection: socket.socket) -> None:
+        with authority.context.wrap_socket(connection, server_side=True) as secure:
+            answer(secure, reply)
+            received.append(read_all(secure))
+
+    received: list[bytes] = []
+    with raw_upstream(script) as upstream, running_relay(trusting(authority)) as relay:
+        path = relay.path(f"https://localhost:{upstream.port}")
+        lines = b"Host: %s\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n" % relay.host
+        with relay.connect() as connection:
+            connection.sendall(b"GET %s HTTP/1.1\r\n%s" % (path, lines))
+            assert read_head(connection) == reply
+            connection.sendall(b"bye")
+        assert (relay.exchange.ending, relay.exchange.program_bytes) == ("end", b"bye")
+    assert received == [b"bye"]
+
+
 @pytest.mark.parametrize("ending", ["closed", "cut", "reset"])
 def test_an_encrypted_reply_that_is_cut(authority: certificates.TestAuthority, ending: str) -> None:
     """With a goodbye of TLS, without one, and with a reset."""

@@ -1,6 +1,6 @@
 """Recording the calls that pass the meter's relay.
 
-The relay reports in its own thread, and must not wait: masking a long prompt takes a tenth of a second. So finished calls are
+The relay reports in its own thread, and never waits: masking a long prompt takes a tenth of a second. So finished calls are
 recorded by a further thread. If it falls far behind, or the journal cannot be written, calls are counted as lost, and the
 totals say so.
 """
@@ -22,8 +22,7 @@ from runcard.recording.model_calls import CallReport, read_call_usage, record_ca
 if TYPE_CHECKING:
     from runcard.observe.meter.exchange import Observe
 
-_QUEUE = 64  # finished calls that wait to be recorded
-_PATIENCE = 10.0  # seconds that the relay waits for a place in the queue, before it counts a call as lost
+_MOST_WAITING = 10_000  # finished calls; what is kept of their requests has a limit of its own
 _MOST_IDS = 200_000  # that are remembered
 _MOST_KINDS = 100  # of requests that are not understood
 _LONGEST_KIND = 200
@@ -39,7 +38,7 @@ class MeteredCalls:
         self.calls = 0  # that were seen, failed ones included
         self._events = events
         self._report = CallReport(observer="meter", keep_content=keep_content)
-        self._queue: queue.Queue[FinishedCall | None] = queue.Queue(_QUEUE)
+        self._queue: queue.SimpleQueue[FinishedCall | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lost = 0  # calls that are not in the journal
         self._problem = "the recorder is behind"  # why
@@ -49,14 +48,21 @@ class MeteredCalls:
     def call_finished(self, call: FinishedCall) -> None:
         """A call is over; it is recorded soon."""
         self.calls += 1
-        try:
-            if self._thread is None:
-                thread = threading.Thread(target=self._record_calls, name="runcard-meter-calls", daemon=True)
-                thread.start()
-                self._thread = thread
-            self._queue.put(call, timeout=0 if self._lost else _PATIENCE)
-        except (queue.Full, RuntimeError):  # it is far behind, or no thread can be started
+        if (self._thread is None and not self._start()) or self._queue.qsize() >= _MOST_WAITING:
             self._lost += 1
+        else:
+            self._queue.put(call)
+
+    def _start(self) -> bool:
+        """Start the thread that records; False if there are too many already."""
+        thread = threading.Thread(target=self._record_calls, name="runcard-meter-calls", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._problem = str(error)
+            return False
+        self._thread = thread
+        return True
 
     def not_understood(self, kind: str) -> None:
         """Record the first request of a kind at once; the others are counted until the end."""
@@ -80,13 +86,13 @@ class MeteredCalls:
         return True if _short(some_id) in self._ids else None if len(self._ids) >= _MOST_IDS else False
 
     def close(self, timeout: float = 60.0) -> None:
-        """Record what is left; to be called after the relay was stopped."""
+        """Record what is left; to be called after the relay was stopped. `timeout` is for one call."""
         if self._thread is not None:
-            try:
-                self._queue.put(None, timeout=timeout)
+            self._queue.put(None)
+            left = self._queue.qsize() + 1
+            while self._thread.is_alive() and self._queue.qsize() < left:
+                left = self._queue.qsize()
                 self._thread.join(timeout)
-            except queue.Full:
-                pass
             self._lost += self._queue.qsize() if self._thread.is_alive() else 0
         if self._lost:
             what = "a call" if self._lost == 1 else f"{self._lost:,} calls"

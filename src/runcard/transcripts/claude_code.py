@@ -115,10 +115,11 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
         content.lines = number
         if reader.began < 0 and not start:
             reader.find_beginning(line)
-        if is_complete and not _is_user(line) and b'"usage"' in line:
+        is_user = is_complete and _is_user(line)
+        if is_complete and not is_user and b'"usage"' in line:
             reader.read_record(number, line)
             continue
-        record_type = _record_type(line)
+        record_type = b"user" if is_user else _record_type(line)
         if record_type == b"assistant" or record_type is None:
             if is_complete:
                 reader.read_record(number, line)

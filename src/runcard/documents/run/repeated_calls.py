@@ -1,6 +1,7 @@
 """Count a call once, however often it is reported: by a watched client, by the meter, by `add_usage`, by a child process.
 
-Reports with the same response id, or with the same request id where one of them has no response id, are of one call. A report
+Reports with the same response id, or with the same request id where one of them has no response id, are of one call. Some
+servers send no id: then a watched client and the meter report the same call if model, prompt and counts are the same. A report
 of `add_usage` without any id is that of a call of the meter with exactly the same counts, if there is one. The most complete
 report counts: reported before given before partial, then the one with more counts and larger ones. What it leaves open is
 taken from the others, and a cost that the caller or the vendor stated is kept. Times are those of the meter. The journal
@@ -18,12 +19,15 @@ occur more than once, the calls are read again, and only theirs are kept: from t
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 
 _MOST_WITH_ONE_ID = 100  # calls that a report is compared with: the newest ones
+_MOST_WITH_ONE_COUNT = (
+    2000  # calls that wait for a report without an id: a program may report all of them at its end
+)
 _GROUPS = 64  # of ids: those of one group are counted at once
 _SOURCES = ("partial", "given", "reported")  # the more reliable, the later
 _COST = ("cost_usd", "cost_source", "price_row", "known_cost_usd", "unpriced")
@@ -51,21 +55,38 @@ class ReportIds:
     """The ids of all reports, as hashes: two ids with the same hash are compared later."""
 
     def __init__(self) -> None:
-        self._ids, self._metered, self._nameless = _Hashes(), _Hashes(), _Hashes()
+        self._ids = {_METER: _Hashes(), _WATCH: _Hashes(), None: _Hashes()}  # by observer
+        self._metered, self._nameless = _Hashes(), _Hashes()
 
     def add(self, call: JsonObject) -> None:
+        observer = _observer(call)
+        ids = self._ids[observer if observer in self._ids else None]
         for key in _keys(call):
-            self._ids.add(key)
+            ids.add(key)
         if (counts := _comparable_counts(call)) is not None:
-            (self._metered if _observer(call) == _METER else self._nameless).add(counts)
+            (self._metered if observer == _METER else self._nameless).add(counts)
 
     def repeated(self) -> Repeats:
-        nameless = self._nameless.counts()
-        metered = self._metered.counts() if nameless else {}
-        common = nameless.keys() & metered.keys()
-        return Repeats(
-            self._ids.counts(at_least=2), {value: (metered[value], nameless[value]) for value in common}
-        )
+        counts: dict[int, tuple[int, int]] = {}
+        for group in range(_GROUPS):
+            nameless = self._nameless.counts(group)
+            metered = self._metered.counts(group) if nameless else {}
+            counts |= {value: (metered[value], nameless[value]) for value in nameless.keys() & metered.keys()}
+        return Repeats(self._repeated_ids(), counts)
+
+    def _repeated_ids(self) -> dict[int, int]:
+        """The ids that can be of one call: an id that one observer saw again is of different calls."""
+        found: dict[int, int] = {}
+        for group in range(_GROUPS):
+            counts: Counter[int] = Counter()
+            for hashes in self._ids.values():
+                counts.update(hashes.group(group))
+            repeated = {value: count for value, count in counts.items() if count > 1}
+            for observer in (_METER, _WATCH) if repeated else ():
+                own = self._ids[observer].counts(group)
+                repeated = {value: count for value, count in repeated.items() if own.get(value) != count}
+            found |= repeated
+        return found
 
 
 class _Hashes:
@@ -81,10 +102,12 @@ class _Hashes:
             self._hashes[group] = array("q")
         self._hashes[group].append(value)
 
-    def counts(self, at_least: int = 1) -> dict[int, int]:
-        """How often each hash occurs."""
-        groups = (Counter(hashes) for hashes in self._hashes.values() if len(hashes) >= at_least)
-        return {value: count for group in groups for value, count in group.items() if count >= at_least}
+    def group(self, number: int) -> Sequence[int]:
+        return self._hashes.get(number, ())
+
+    def counts(self, group: int) -> dict[int, int]:
+        """How often each hash of a group occurs."""
+        return Counter(self.group(group))
 
 
 class _Response:
@@ -216,7 +239,7 @@ class _NamelessReports:
     def _wait(self, side: tuple[int, int], number: int, call: JsonObject) -> None:
         waiting = self._waiting.setdefault(side, deque())
         waiting.append((number, call))
-        if len(waiting) > _MOST_WITH_ONE_ID:
+        if len(waiting) > _MOST_WITH_ONE_COUNT:
             self._count(*waiting.popleft())
 
     def end(self) -> None:
@@ -227,11 +250,15 @@ class _NamelessReports:
 
 
 def _keys(call: JsonObject) -> list[_Key]:
-    """The response id with the number of a call inside that response, and the request id."""
+    """The response id with the number of a call inside that response, and the request id; without any, model and prompt."""
     part = call.get("part")
     keys = [("response", call.get("response_id"), part if isinstance(part, int) else 0)]
     keys += [("request", call.get("request_id"), 0)]
-    return [(kind, value, part) for kind, value, part in keys if isinstance(value, str) and value]
+    ids = [(kind, value, part) for kind, value, part in keys if isinstance(value, str) and value]
+    prompt = call.get("prompt_sha256")
+    if ids or _observer(call) is None or not isinstance(prompt, str):
+        return ids
+    return [("prompt", f"{call.get('api')} {call.get('requested_model')} {prompt}", 0)]
 
 
 def _observer(call: JsonObject) -> str | None:
@@ -272,10 +299,14 @@ def _is_same(response: _Response, report: JsonObject) -> bool:
     if observer is not None and response.observers - {
         None
     }:  # a watched client and the meter saw the same reply
-        return True
+        return _has_id(report) or _has_same_counts(call, report)
     if call.get("token_source") != "reported" or report.get("token_source") != "reported":
         return True
     return _has_same_counts(call, report)
+
+
+def _has_id(call: JsonObject) -> bool:
+    return bool(call.get("response_id") or call.get("request_id"))
 
 
 def _likeness(call: JsonObject, report: JsonObject) -> int:

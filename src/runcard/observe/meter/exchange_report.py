@@ -23,6 +23,7 @@ class ExchangeReport:
         """A deferred observer is made with the reply: to make the first one takes long, as modules are loaded for it."""
         self.method = method
         self.proposes_upgrade = proposes_upgrade
+        self.is_switched = False  # to another protocol
         self._make_observer = make_observer
         self._observer: ExchangeObserver | None = None
         self._is_open = False

@@ -65,7 +65,6 @@ class ProgramConnection(asyncio.Protocol):
         self._closes_after_reply = False
         self._replies_unclear = ""  # why replies are not read any more
         self._is_refused = False
-        self._route: Route | None = None  # of the last request
         self._redirection: tuple[Route, bytes] | None = None  # where the last reply sent the program to
         self._has_ended = False  # the program sends no more
         self._upstream_has_ended = False
@@ -122,7 +121,7 @@ class ProgramConnection(asyncio.Protocol):
         raw = self._head.take()
         request = self._find_request(raw, unclear)
         must_wait = bool(self.pending) and not self._replies_unclear
-        if must_wait and (request is None or self._link is None or request.route.name != self._link.name):
+        if must_wait and (request is None or self._link is None or request.route != self._link.route):
             self._wait(raw + data[end:])
             return len(data)
         if request is None:
@@ -142,7 +141,6 @@ class ProgramConnection(asyncio.Protocol):
             found = self._redirection
         if found is None:
             return None
-        self._route = found[0]
         body = None
         try:
             body = None if unclear else request_body(head, line)
@@ -181,7 +179,7 @@ class ProgramConnection(asyncio.Protocol):
     def _connect(self, route: Route, address: UpstreamAddress) -> UpstreamConnection:
         link = self._links.get(route.name)
         if link is None or link.is_lost:
-            link = UpstreamConnection(self, route.name, address, self._relay.links, self._relay.add_problem)
+            link = UpstreamConnection(self, route, address, self._relay.links, self._relay.add_problem)
             self._links[route.name] = link
             link.connect(self._relay.upstreams)
         self._link = link
@@ -243,6 +241,8 @@ class ProgramConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._relay.connections.discard(self)
+        if exc is None and self.pending and self.pending[0].is_switched:
+            self.pending.popleft().end()
         self._fail_pending(Failure.CLIENT_GONE, "the program closed the connection")
         for link in self._links.values():
             link.close(is_reset=exc is not None)
@@ -267,10 +267,9 @@ class ProgramConnection(asyncio.Protocol):
             self._transport.write(data)
         return True
 
-    def redirect(self, location: bytes) -> None:
+    def redirect(self, route: Route, location: bytes) -> None:
         """A reply names a path at the upstream: the program asks for it here, without the path of the relay."""
-        if self._route is not None:
-            self._redirection = (self._route, location.partition(b"#")[0])
+        self._redirection = (route, location.partition(b"#")[0])
 
     def reply_ended(self) -> None:
         """A reply is complete: what waited for it goes on."""
@@ -346,7 +345,7 @@ class ProgramConnection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         if self._transport.get_write_buffer_size():
-            asyncio.get_running_loop().call_later(0.01, self._reset)
+            asyncio.get_running_loop().call_later(0.05, self._reset)
             return
         close_with_reset(self._transport)
 

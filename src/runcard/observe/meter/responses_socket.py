@@ -20,7 +20,7 @@ from runcard.observe.clients.reply_stream import MalformedError, decoded
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_endpoints import header
-from runcard.observe.meter.wire_facts import CallOnWire, CallOrigin
+from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _guarded(
 class ResponsesSocket:
     """A connection; until it is open, a request for it."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         self._calls, self._endpoint, self._route, self._head = calls, endpoint, route, head
         self._is_given_up = False
         self._program: MessageReader | None = None
@@ -137,7 +137,7 @@ class ResponsesSocket:
 class SocketCall(CallOnWire):
     """One response on a connection."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         super().__init__(calls, endpoint, route, head)
         self.streamed = self.is_sent = True
         self.is_plain = is_response_delta

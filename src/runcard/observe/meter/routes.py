@@ -123,5 +123,14 @@ def upstreams_in(value: str | None) -> dict[str, str]:
     if not isinstance(upstreams, dict):
         return {}
     return {
-        url: upstream for url, upstream in upstreams.items() if isinstance(upstream, str) and "://" in url
+        url: upstream
+        for url, upstream in upstreams.items()
+        if url.startswith("http://127.0.0.1:") and isinstance(upstream, str) and _is_origin(upstream)
     }
+
+
+def _is_origin(url: str) -> bool:
+    try:
+        return split_url(url).origin == url
+    except UnusableUrlError:
+        return False

@@ -21,6 +21,7 @@ from runcard.observe.meter.http_message import (
     reply_body,
     status_line,
 )
+from runcard.observe.meter.routes import Route
 from runcard.observe.meter.upstream import UpstreamAddress, Upstreams, keep_alive
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Program(Protocol):
     pending: deque[ExchangeReport]  # requests whose reply is not complete, in their order
 
     def deliver(self, link: "UpstreamConnection", data: bytes) -> bool: ...
-    def redirect(self, location: bytes) -> None: ...
+    def redirect(self, route: Route, location: bytes) -> None: ...
     def reply_ended(self) -> None: ...
     def switch_protocol(self) -> None: ...
     def replies_unclear(self, message: str) -> None: ...
@@ -53,13 +54,13 @@ class UpstreamConnection(asyncio.Protocol):
     def __init__(
         self,
         program: Program,
-        name: str,
+        route: Route,
         address: UpstreamAddress,
         links: "set[UpstreamConnection]",
         add_problem: Callable[[str], None],
     ) -> None:
         """`links` has those that are open."""
-        self.name = name  # of the route
+        self.route = route
         self.address = address
         self.is_lost = False
         self._program = program
@@ -163,7 +164,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        if not self._program.deliver(self, data) or self._is_unclear:
+        if self._is_closed or not self._program.deliver(self, data) or self._is_unclear:
             return
         try:
             self._read(data)
@@ -210,13 +211,14 @@ class UpstreamConnection(asyncio.Protocol):
             if not report.proposes_upgrade:
                 raise UnclearMessage("an upgrade without a request for it")
             report.reply(response)
+            report.is_switched = True
             self._switched = report
             self._program.switch_protocol()
             return
         if 300 <= line.status < 400:
             for location in head.values(b"location"):
                 if location.startswith(b"/") and not location.startswith(b"//"):
-                    self._program.redirect(location)
+                    self._program.redirect(self.route, location)
         self._body = reply_body(head, line, report.method)
         report.reply(response)
 

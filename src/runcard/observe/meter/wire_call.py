@@ -17,7 +17,7 @@ from runcard.observe.meter.content_coding import CodingError, ContentDecoder
 from runcard.observe.meter.exchange import Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_endpoints import header
-from runcard.observe.meter.wire_facts import CallOnWire, CallOrigin, MemoryBudget
+from runcard.observe.meter.wire_facts import CallOnWire, CallRegistry, KeptBytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,9 +46,9 @@ def _guarded(
 class WireCall(CallOnWire):
     """A model call by HTTP."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         super().__init__(calls, endpoint, route, head)
-        self._body = RequestBody(header(head.headers, "content-encoding"), self.path, calls.memory)
+        self._body = RequestBody(header(head.headers, "content-encoding"), self.path, calls.kept)
         self._decoder: ContentDecoder | None = None
         self._is_unlabelled = False  # the content type of the reply is not known yet
         self._refusal: bytearray | None = None  # the body of a reply that is an error
@@ -140,15 +140,13 @@ class WireCall(CallOnWire):
 class RequestBody:
     """The body of a request, as long as there is room for it, and its digest."""
 
-    def __init__(self, coding: str | None, path: str, memory: MemoryBudget) -> None:
+    def __init__(self, coding: str | None, path: str, room: KeptBytes) -> None:
         self._coding = coding
-        self._memory = memory
-        self._pieces: list[bytes] | None = []  # None: it is too large
-        self._size = 0  # of the pieces
+        self._room = room
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._is_kept = True
         self._digest = hashlib.blake2b(path.encode("utf-8", "replace"), digest_size=16)
-
-    def __del__(self) -> None:
-        self._drop()
 
     @property
     def digest(self) -> bytes:
@@ -157,24 +155,30 @@ class RequestBody:
 
     def add(self, piece: bytes) -> None:
         self._digest.update(piece)
-        if self._pieces is None:
+        if not self._is_kept:
             return
-        if self._size + len(piece) <= _LARGEST_REQUEST and self._memory.take(len(piece)):
-            self._pieces.append(piece)
+        if self._size + len(piece) <= _LARGEST_REQUEST and self._room.take(len(piece)):
             self._size += len(piece)
+            self._pieces.append(piece)
         else:
             self._drop()
 
+    def __del__(self) -> None:
+        self._drop()
+
     def _drop(self) -> None:
-        size, self._size, self._pieces = self._size, 0, None
-        self._memory.give_back(size)
+        self._is_kept = False
+        self._room.give_back(self._size)
+        self._size = 0
+        self._pieces.clear()
 
     def read(self) -> Mapping[str, Any] | None:
-        """The request as data, once; None when it was too large, or cannot be read."""
-        if self._pieces is None:
+        """The request as data, once: it is dropped. None when it is too large, or cannot be read."""
+        if not self._is_kept:
             return None
-        text, size, body = [], 0, b"".join(self._pieces)
+        body = b"".join(self._pieces)
         self._drop()
+        text, size = [], 0
         try:
             for part in ContentDecoder(self._coding).feed(body):
                 size += len(part)

@@ -7,9 +7,8 @@ from runcard.observe.meter.responses_socket import ResponsesSocket
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_call import WireCall
 from runcard.observe.meter.wire_endpoints import NotUnderstood, classify, is_upgrade
-from runcard.observe.meter.wire_facts import CallSink, MemoryBudget
+from runcard.observe.meter.wire_facts import CallSink, KeptBytes
 
-_MOST_BUFFERED = 256 << 20  # bytes of requests that are kept at a time
 _ATTEMPTS = 1024  # failed requests that are remembered, to recognize a retry
 
 
@@ -18,7 +17,7 @@ class WireCalls:
 
     def __init__(self, sink: CallSink) -> None:
         self.sink = sink
-        self.memory = MemoryBudget(_MOST_BUFFERED)
+        self.kept = KeptBytes()
         self._count = 0
         self._failed: OrderedDict[bytes, str] = OrderedDict()  # call ids by the digest of the request
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runcard.observe.meter.exchange import ResponseHead
 
 _LONGEST_MESSAGE = 1000  # characters of an error's message
+_MOST_KEPT = 128 << 20  # bytes
 _CANCELLED = (Failure.CLIENT_GONE, Failure.TIMEOUT, Failure.ENDED)
 _MESSAGES = {
     Failure.CLIENT_GONE: "the program closed the connection",
@@ -52,41 +53,40 @@ class CallSink(Protocol):
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read
 
 
-class MemoryBudget:
-    """How many bytes may be kept at a time, of all calls together."""
-
-    def __init__(self, size: int) -> None:
-        self._left = size
-        self._lock = threading.Lock()
-
-    def take(self, size: int) -> bool:
-        """Whether there is room for so many bytes more; they are taken."""
-        with self._lock:
-            if size > self._left:
-                return False
-            self._left -= size
-            return True
-
-    def give_back(self, size: int) -> None:
-        with self._lock:
-            self._left += size
-
-
-class CallOrigin(Protocol):
+class CallRegistry(Protocol):
     """Numbers the calls of a run, and recognizes retries."""
 
     sink: CallSink
-    memory: MemoryBudget
+    kept: "KeptBytes"
 
     def next_id(self) -> str: ...
     def take_failed(self, request: bytes) -> str | None: ...
     def add_failed(self, request: bytes, call_id: str) -> None: ...
 
 
+class KeptBytes:
+    """How much of the requests of all calls together is kept, until they are recorded."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_KEPT
+        self._lock = threading.RLock()  # bytes are given back by whichever thread drops a call last
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so many more."""
+        with self._lock:
+            is_room = size <= self._left
+            self._left -= size if is_room else 0
+            return is_room
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self._left += size
+
+
 class CallOnWire(ABC):
     """A model call that passes the relay."""
 
-    def __init__(self, calls: CallOrigin, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
+    def __init__(self, calls: CallRegistry, endpoint: Endpoint, route: Route, head: RequestHead) -> None:
         self.calls, self.endpoint, self.route, self.head = calls, endpoint, route, head
         self.path = path_of(head.target)
         self.call_id = calls.next_id()

@@ -89,8 +89,9 @@ class CommandMeter:
         adapt(adaptation, program)
         if self._options.witness is not None:
             self._add_witness(adaptation)
-        self._adaptation = adaptation
         variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
+        _check_texts([*adaptation.arguments, *variables.values()])
+        self._adaptation = adaptation
         return adaptation.arguments, given | variables
 
     def _add_witness(self, adaptation: Adaptation) -> None:
@@ -208,6 +209,18 @@ class CommandMeter:
         self._show(f"{reason}; {hint}" if hint else reason)
         with contextlib.suppress(RuncardError, OSError):  # closing the record says that it cannot be written
             self._events.add_incomplete_usage(reason, hint, calls)
+
+
+def _check_texts(texts: list[str]) -> None:
+    """Raises ValueError for what no command can get. Arguments and variables may be made of settings files."""
+    try:
+        is_possible = not any(b"\0" in os.fsencode(text) for text in texts)
+    except UnicodeEncodeError:
+        is_possible = False
+    if not is_possible:
+        raise ValueError(
+            "a settings file of the command has a text with characters that are not possible in a variable"
+        )
 
 
 def _reason(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Codex: it reads no variable for its base URL; `-c` sets that of the provider that it uses.
 
-The last wins: `config.toml` of the machine, of the user, of the project, the profile, options of the command. Where a login
-with ChatGPT is used, the provider `openai` calls another host than with a key; which of the two is read from `auth.json`.
+The last wins: `config.toml` of the machine, of the user, of the project, the profile, options of the command. With a login of
+ChatGPT the host that it calls comes from the server; so without a base URL of the user's it is left alone then.
 """
 
 import json
@@ -20,7 +20,6 @@ from runcard.observe.meter.adapters.settings_files import (
 from runcard.observe.meter.routes import UnusableUrlError, split_url
 
 _API = "https://api.openai.com/v1"
-_CHATGPT = "https://chatgpt.com/backend-api/codex"
 _OPENAI, _BEDROCK, _LOCAL = "openai", "amazon-bedrock", ("ollama", "lmstudio")
 _URL = "openai_base_url"
 _SYSTEM = "/etc/codex/config.toml"
@@ -69,13 +68,12 @@ def adapt_codex(adaptation: Adaptation, arguments: list[str]) -> list[str]:
     name = _URL if provider == _OPENAI else f"model_providers.{_key(provider)}.base_url"
     upstream = text_at(config, _URL) if provider == _OPENAI else text_at(entry, "base_url")
     if upstream is None:
-        upstream = _default_upstream(folder, config, environment, arguments)
-        if upstream is None:
-            reason = "Codex keeps its login outside of auth.json, so the host that it calls is not known"
-            adaptation.gaps.append(
-                MeterGap(f"{reason}: its calls do not pass the meter", f"set {_URL} in config.toml")
-            )
+        if not _uses_key(folder, config, environment, arguments):
+            reason = "Codex is logged in with ChatGPT, where the server chooses the host, or in a way that is not known"
+            hint = f"use a key (CODEX_API_KEY), or set {_URL} in config.toml"
+            adaptation.gaps.append(MeterGap(f"{reason}: its calls do not pass the meter", hint))
             return arguments
+        upstream = _API
     url = adaptation.url(_route_name(provider, upstream), upstream, name)
     return arguments if url is None else _with_setting(_without(arguments, name), f"{name}={json.dumps(url)}")
 
@@ -170,20 +168,17 @@ def _with_setting(arguments: list[str], setting: str) -> list[str]:
     return [*arguments[:place], "-c", setting, *arguments[place:]]
 
 
-def _default_upstream(
-    folder: str, config: JsonObject, environment: dict[str, str], arguments: list[str]
-) -> str | None:
-    """The host for a key, or the one for a login with ChatGPT; None if it is not known which of them is used."""
+def _uses_key(folder: str, config: JsonObject, environment: dict[str, str], arguments: list[str]) -> bool:
+    """Whether Codex logs in with a key, as far as can be known."""
     if environment.get("CODEX_API_KEY") and _RUNS & set(arguments[:1]):
-        return _API
+        return True
     if environment.get("CODEX_ACCESS_TOKEN"):
-        return _CHATGPT
+        return False
     login = read_settings_file(os.path.join(folder, "auth.json"))
-    if not login:
-        return _API if text_at(config, "cli_auth_credentials_store") in {None, "file"} else None
+    if not login:  # it is not logged in, unless the login is kept elsewhere
+        return text_at(config, "cli_auth_credentials_store") in {None, "file"}
     mode = text_at(login, "auth_mode")
-    is_key = mode == "apikey" if mode else text_at(login, "OPENAI_API_KEY") is not None
-    return _API if is_key else _CHATGPT
+    return mode == "apikey" if mode else text_at(login, "OPENAI_API_KEY") is not None
 
 
 def _key(name: str) -> str:

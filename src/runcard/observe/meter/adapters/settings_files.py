@@ -11,10 +11,14 @@ from runcard.files import read_regular
 _LARGEST = 16 << 20
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
-# A text, a comment, or a comma in front of a closing bracket.
-_JSONC = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+# A text, a comment, or a comma in front of a closing bracket. What has no end goes to the end of the file: else the search for
+# it would begin again and again.
+_JSONC = re.compile(
+    rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|(?P<open>\Z))|,(?=\s*[}\]])', re.DOTALL
+)
 _DOTENV = re.compile(
-    r"""^\s*(?:export\s+)?(?P<name>[\w.-]+)\s*=\s*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^#\r\n]*))""",
+    r"""^[ \t]*(?:export[ \t]+)?(?P<name>[\w.-]+)[ \t]*=[ \t]*"""
+    r"""(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^#\r\n]*))""",
     re.MULTILINE,
 )
 
@@ -27,15 +31,18 @@ def read_settings_file(path: str) -> JsonObject:
 def parse_settings(data: bytes) -> JsonObject:
     """The object in a JSON text; empty if it is none."""
     try:
-        value = decode_json(_JSONC.sub(_keep_text, _JSONC.sub(_keep_text, data)))
+        value = decode_json(data)
     except EncodingError:
-        return {}
+        try:
+            value = decode_json(_JSONC.sub(_keep_text, _JSONC.sub(_keep_text, data)))
+        except EncodingError:
+            return {}
     return value if isinstance(value, dict) else {}
 
 
 def _keep_text(match: re.Match[bytes]) -> bytes:
-    """Only texts are kept: a comma may be in front of a comment, so this is done twice."""
-    return match[0] if match[0].startswith(b'"') else b" "
+    """Only texts are kept, and comments without an end. A comma may be in front of a comment, so this is done twice."""
+    return match[0] if match[0].startswith(b'"') or match["open"] is not None else b" "
 
 
 def read_toml_file(path: str) -> JsonObject:
