@@ -432,7 +432,7 @@ def test_many_large_requests_at_once_share_a_limit() -> None:
     for observer in observers:
         pass_exchange(observer, b'"}', answer(), [reply])
     pass_exchange(calls.observe(ANTHROPIC, post("/v1/messages")), piece + b'"}', answer(), [reply])
-    assert [facts.requested_model for facts in sink.calls] == ["m"] * 4 + [None] * 2 + ["m"]
+    assert [facts.requested_model for facts in sink.calls] == ["m"] * 2 + [None] * 4 + ["m"]
 
 
 def test_a_call_that_is_redirected_goes_around_the_meter() -> None:

@@ -9,7 +9,7 @@ from runcard.observe.meter.wire_call import WireCall
 from runcard.observe.meter.wire_endpoints import NotUnderstood, classify, is_upgrade
 from runcard.observe.meter.wire_facts import CallSink, MemoryBudget
 
-_MOST_BUFFERED = 256 << 20  # bytes of requests that are kept at a time
+_MOST_BUFFERED = 128 << 20  # bytes of requests that are kept at a time
 _ATTEMPTS = 1024  # failed requests that are remembered, to recognize a retry
 
 
