@@ -156,8 +156,10 @@ def test_the_program_goes_on_with_a_full_disk(upstream: ScriptedUpstream, tmp_pa
         document = json.loads(path.read_text())
         assert document["costs"]["total_cost_usd"] is None
         assert (document.get("performance") or {"calls": 0})["calls"] < 30
+        # Which reason there is room for depends on when the disk was full.
         missing = [row["reason"] for row in document["token_usage"]["incomplete"]]
-        assert any("calls could not be recorded" in reason for reason in missing), missing
+        expected = ("calls could not be recorded", "the end of the run is not recorded")
+        assert [reason for reason in missing if reason.startswith(expected)], missing
 
 
 def test_the_program_goes_on_where_the_journal_cannot_be_written(
