@@ -12,7 +12,7 @@ import pytest
 import runcard
 from meter.exchanges import ANTHROPIC, OPENAI, answer, pass_exchange, post, sse
 from observe.clients import replies
-from runcard.observe.meter import wire_facts
+from runcard.observe.meter import wire_calls
 from runcard.observe.meter.exchange import Failure
 from runcard.recording import metered_calls
 from runcard.recording.metered_calls import MeteredCalls, make_observer
@@ -232,7 +232,7 @@ def test_requests_of_waiting_calls_take_bounded_memory(
 ) -> None:
     """Calls without room for their request are recorded without its parameters; later there is room again."""
     is_free = hang(monkeypatch)
-    monkeypatch.setattr(wire_facts, "_MOST_KEPT", 5 * len(json.dumps(REQUEST)))
+    monkeypatch.setattr(wire_calls, "_MOST_BUFFERED", 5 * len(json.dumps(REQUEST)))
     meter = make_observer(events_of(run))
     for number in range(20):
         send(meter, replies.message(model="claude-sonnet-4-5", id=f"msg_{number}"))
