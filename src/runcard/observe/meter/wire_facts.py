@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from runcard.observe.meter.exchange import ResponseHead
 
 _LONGEST_MESSAGE = 1000  # characters of an error's message
-_MOST_KEPT = 128 << 20  # bytes
 _CANCELLED = (Failure.CLIENT_GONE, Failure.TIMEOUT, Failure.ENDED)
 _MESSAGES = {
     Failure.CLIENT_GONE: "the program closed the connection",
