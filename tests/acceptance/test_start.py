@@ -139,7 +139,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         (["show", "CLOSED"], 118),
         (["show", "CLOSED", "--json"], 118),
-        (["verify", "CLOSED"], 108),
+        (["verify", "CLOSED"], 110),
         (["validate", "CLOSED"], 95),
         (["archive", "--dry-run", "CLOSED"], 140),
         (["extract", "ARCHIVED", "README.md"], 115),

@@ -32,7 +32,7 @@ def post(url: str, body: object, headers: dict[str, str]) -> dict[str, str]:
 
 
 def call() -> dict[str, str]:
-    body = {"model": "claude-sonnet-latest", "max_tokens": 9, "messages": []}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": []}
     return post(
         os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body, {"x-claude-code-session-id": SESSION}
     )
@@ -45,7 +45,7 @@ def transcript_line(name: str, replies: list[dict[str, str]]) -> str:
         if number.isdigit()
         else {"request": f"req_{name}", "response": f"msg_{name}"}
     )
-    message = {"id": ids["response"], "model": "claude-sonnet-20260101"}
+    message = {"id": ids["response"], "model": "claude-sonnet-4-5"}
     line = {"type": "assistant", "requestId": ids["request"], "message": message}
     return json.dumps({**line, "timestamp": datetime.now(UTC).isoformat()})
 

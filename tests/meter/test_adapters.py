@@ -644,3 +644,14 @@ def test_a_login_of_opencode_switches_a_provider_on(tmp_path: Path) -> None:
     )
     adaptation = adapted(tmp_path, "opencode run x")
     assert list(opencode_content(adaptation)["provider"]) == ["groq"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_passed_on"),
+    [("node", True), ("claude", True), ("gemini", True), ("python", False), ("codex", False)],
+)
+def test_certificates_are_checked_unless_the_program_runs_in_node(
+    tmp_path: Path, command: str, *, is_passed_on: bool
+) -> None:
+    adaptation = adapted(tmp_path, f"{command} x", NODE_TLS_REJECT_UNAUTHORIZED="0")
+    assert ("NODE_TLS_REJECT_UNAUTHORIZED" in adaptation.upstream_environment) is is_passed_on

@@ -304,3 +304,29 @@ def test_a_provider_that_cannot_be_reached_is_named(upstream: ScriptedUpstream, 
     assert [warning["message"] for warning in run.document["warnings"]] == warnings_of(run)
     env["ANTHROPIC_BASE_URL"] = upstream.url
     assert warnings_of(run_metered([sys.executable, "-c", program], env, tmp_path / "work")) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "warning"),
+    [
+        ("claude-haiku-4-5", "1 model call, $", None),
+        ("claude-x-9", "1 model call, cost unknown", "claude-x-9"),
+    ],
+)
+def test_the_last_lines_say_what_the_calls_cost(
+    upstream: ScriptedUpstream, tmp_path: Path, model: str, line: str, warning: str | None
+) -> None:
+    program = (
+        "import json, os, urllib.request\n"
+        "url = os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages'\n"
+        f"data = json.dumps({{'model': '{model}', 'max_tokens': 9, 'messages': []}}).encode()\n"
+        "urllib.request.urlopen(urllib.request.Request(url, data)).read()\n"
+    )
+    env = agent_environment(tmp_path) | {"ANTHROPIC_BASE_URL": upstream.url}
+    run = run_metered([sys.executable, "-c", program], env, tmp_path / "work")
+    *_, cost, path = run.err.splitlines()
+    assert cost.startswith(f"runcard: {line}")
+    assert path == f"runcard: {run.path}"
+    assert [warning is not None and warning in text for text in warnings_of(run)] == [True] * bool(warning)
+    quiet = run_metered([sys.executable, "-c", program], env, tmp_path / "work", options=["--quiet"])
+    assert "runcard: " not in quiet.err

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from runcard.accounting import Charge, Prices, Usage
 
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
+UNKNOWN_PRICE = "unknown-price"  # the type of a warning
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
 
 
@@ -196,7 +197,7 @@ class EventRecorder(ABC):
         message = missing_price(self._price_table(), charge, model, provider, usage.service_tier)
         if message not in self._unpriced:
             self._unpriced.add(message)
-            self.add_warning(message, "unknown-price")
+            self.add_warning(message, UNKNOWN_PRICE)
 
     def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
         name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)

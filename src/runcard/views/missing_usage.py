@@ -1,7 +1,8 @@
 """What the totals of a run do not include, in words: calls that failed, and calls that were not seen or not understood."""
 
+from runcard.documents.run.fields import known_cost
 from runcard.encoding import JsonObject
-from runcard.views.formats import counted, source_text, token_count, truncated
+from runcard.views.formats import cost_or_known, counted, source_text, token_count, truncated
 
 _MOST = 8  # kinds of failures, or reasons
 _FAILURES = {  # types of the meter; others are the vendor's
@@ -16,6 +17,16 @@ def no_calls(document: JsonObject) -> str:
     """What is said instead of a cost if a run has no call; whether calls were looked for."""
     is_metered = (document.get("reproduce") or {}).get("meter") is not False
     return "no model calls recorded" + ("" if is_metered else " (the meter was off: --no-meter)")
+
+
+def cost_in_short(document: JsonObject) -> str | None:
+    """`3 model calls, $0.02`; None without calls."""
+    calls = (document.get("performance") or {}).get("calls")
+    if not calls:
+        return None
+    total, known = document["costs"]["total_cost_usd"], known_cost(document)
+    cost = "cost unknown" if total is None and not known else cost_or_known(total, known)
+    return f"{counted(calls, 'model call')}, {cost}"
 
 
 def failed_calls(document: JsonObject) -> str | None:

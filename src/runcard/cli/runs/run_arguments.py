@@ -163,6 +163,8 @@ def carry_out(  # noqa: PLR0913 - the options
     if not is_quiet():
         if ran.changed is not None and ran.changed.paths:
             _list_changed_files(ran.changed.paths, is_complete=ran.changed.is_complete)
+        if ran.cost is not None:
+            _announce(ran.cost)
         _announce(ran.path)
     return ran.code
 
@@ -254,8 +256,8 @@ def _output_advice(paths: list[str]) -> str:
     return f"pass {' '.join(f'--output {quote(path)}' for path in paths)}"
 
 
-def _announce(path: str) -> None:
-    _print(f"runcard: {path}")
+def _announce(text: str) -> None:
+    _print(f"runcard: {text}")
 
 
 def _print(line: str) -> None:

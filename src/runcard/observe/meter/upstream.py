@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from runcard.observe.meter.adapters import UNCHECKED
 from runcard.observe.meter.http_message import HeadBuffer, UnclearMessage, parse_head, status_line
 from runcard.observe.meter.routes import Route
 
@@ -243,7 +244,7 @@ def trust(environment: Mapping[str, str]) -> ssl.SSLContext:
     for name in CERTIFICATE_FOLDERS:
         for folder in environment.get(name, "").split(os.pathsep):
             _load(context, folder=folder)
-    if environment.get("NODE_TLS_REJECT_UNAUTHORIZED") == "0":  # the user's choice, for programs in Node
+    if environment.get(UNCHECKED) == "0":  # the user's choice, for programs in Node
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context

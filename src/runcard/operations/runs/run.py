@@ -25,6 +25,7 @@ from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
 from runcard.operations.runs.metering import CommandMeter, MeterOptions
+from runcard.recording.events import UNKNOWN_PRICE
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import given_configuration, start_settings, traceparent
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 FAILED = 125  # the exit code when runcard itself failed
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+_SHOWN_AT_END = (CHANGING, UNKNOWN_PRICE)  # types of warnings that only the closed record has
 
 
 class CommandResult(NamedTuple):
@@ -56,6 +58,7 @@ class CommandResult(NamedTuple):
     warnings: list[str]
     problems: list[CannotRun | RuncardError]  # why it could not be run, or its record not be closed
     changed: "ChangedFiles | None" = None  # files that changed during the run and are not in its record
+    cost: str | None = None  # `3 model calls, $0.02`; None without calls
 
 
 def run(  # noqa: PLR0913 - each is a thing to say about a run
@@ -191,6 +194,7 @@ class _CommandRun:
         self.files = CommandFiles(self._path, events.run_id, self._directory)
         self._changed: ChangedFiles | None = None
         self._warnings = warnings  # shown to the user
+        self._cost: str | None = None
         self._problems: list[CannotRun | RuncardError] = []
         self._meter = CommandMeter(events, meter, self.warn, warnings.append)
 
@@ -318,13 +322,21 @@ class _CommandRun:
             document = self._events.end(
                 status, exit_code=self._code, environment=self._environment(), used=self._used
             )
-            warnings = (document or {}).get("warnings", ())
-            self._warnings += [warning["message"] for warning in warnings if warning["type"] == CHANGING]
+            self._describe(document or {})
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_closing_error(error, self._path))
             self._code = self._code or FAILED
         changed = self.files.unselected(self._changed)
-        return CommandResult(self._path, self._code, self._warnings, self._problems, changed)
+        return CommandResult(self._path, self._code, self._warnings, self._problems, changed, self._cost)
+
+    def _describe(self, document: JsonObject) -> None:
+        """Show what only the closed record knows."""
+        warnings = document.get("warnings", ())
+        self._warnings += [warning["message"] for warning in warnings if warning["type"] in _SHOWN_AT_END]
+        if document.get("performance"):
+            from runcard.views.missing_usage import cost_in_short  # noqa: PLC0415 - many commands call no model
+
+            self._cost = cost_in_short(document)
 
     def _close_log(self) -> None:
         log = self._log.close()

@@ -27,6 +27,10 @@ FIRST_PARTY = {
     "ENABLE_TOOL_SEARCH": "true",
     "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL": "1",
 }  # of Claude Code
+# Node does not check certificates if this is 0. Other programs do not know it.
+UNCHECKED = "NODE_TLS_REJECT_UNAUTHORIZED"
+_NODE = frozenset({"node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "tsx"})
+_NOT_IN_NODE = (None, "Codex")
 _AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
 
 
@@ -161,6 +165,9 @@ def adapt(adaptation: Adaptation, program: str) -> None:
     else:
         adaptation.set_variables()
         adaptation.exempt_from_proxies(adaptation.given)
+    if adaptation.client in _NOT_IN_NODE and os.path.basename(file) not in _NODE:
+        environment = adaptation.upstream_environment
+        adaptation.upstream_environment = {k: v for k, v in environment.items() if k != UNCHECKED}
 
 
 def _is_anthropic(url: str) -> bool:
