@@ -377,6 +377,7 @@ def test_claude_code_counts_each_model_once() -> None:
         total_cost_usd=0.0694963,
         stop_reason="end_turn",
         uuid="0b6e",
+        session_id="5a1c",
         usage=CLAUDE_CODE["usage"],
         model_usage=CLAUDE_CODE["modelUsage"],
     )

@@ -554,6 +554,8 @@ def test_a_script_may_run_gemini_cli(tmp_path: Path) -> None:
     assert adapted(tmp_path, "./script.sh", PATH=path).gaps == []
     assert len(adapted(tmp_path, "./script.sh", PATH=path, GEMINI_API_KEY="x").gaps) == 1
     assert len(adapted(tmp_path, "gemini", PATH=path, GEMINI_API_KEY="x").gaps) == 1
+    program = adapted(tmp_path, "python ask.py", PATH=path, GEMINI_API_KEY="x")
+    assert ("GOOGLE_GEMINI_BASE_URL" in program.variables, program.gaps) == (True, [])
     write(tmp_path / "home/.gemini/settings.json", LOGIN)
     assert "GOOGLE_GEMINI_BASE_URL" in adapted(tmp_path, "./script.sh", PATH=path).variables
 

@@ -254,7 +254,7 @@ def test_connections_are_kept_and_requests_are_sent_before_replies_are_complete(
             )
             assert read_exactly(connection, len(b"".join(replies))) == b"".join(replies)
         assert upstream.connections == 1
-        assert {exchange.ending for exchange in relay.exchanges} == {"end"}
+        wait_until(lambda: [exchange.ending for exchange in relay.exchanges] == ["end"] * 5)
     assert [request.split(b" ")[:2] for request in requests] == [
         [m, b"/%d" % n] for n, m in enumerate(methods)
     ]
@@ -562,7 +562,7 @@ def test_100_connections_at_once() -> None:
             assert read_exactly(connection, len(target)) == target
             connection.close()
         assert upstream.errors == []
-        assert {exchange.ending for exchange in relay.exchanges} == {"end"}
+        wait_until(lambda: [exchange.ending for exchange in relay.exchanges] == ["end"] * 100)
         assert sorted(int(exchange.received[1:]) for exchange in relay.exchanges) == list(range(100))
 
 
@@ -937,7 +937,7 @@ def test_a_refused_upgrade_is_a_reply_like_any_other() -> None:
         with relay.connect() as connection:
             connection.sendall(get(relay, path, *UPGRADE) + get(relay, path + b"/next"))
             assert read_exactly(connection, len(refusal + OK)) == refusal + OK
-        assert [exchange.ending for exchange in relay.exchanges] == ["end", "end"]
+        wait_until(lambda: [exchange.ending for exchange in relay.exchanges] == ["end", "end"])
     assert [request.split(b" ")[1] for request in requests] == [b"/", b"/next"]
 
 

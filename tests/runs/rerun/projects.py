@@ -43,5 +43,5 @@ def record(folder: Path, *options: str, **variables: str) -> Path:
     done = runcard(
         folder, "run", "--input", "in/*.md", *options, "--", sys.executable, "make.py", **variables
     )
-    [line] = [line for line in done.stderr.splitlines() if line.startswith("runcard: ")]
+    *_, line = [line for line in done.stderr.splitlines() if line.startswith("runcard: ")]
     return Path(line.removeprefix("runcard: "))

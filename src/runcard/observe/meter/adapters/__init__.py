@@ -31,6 +31,7 @@ FIRST_PARTY = {
 UNCHECKED = "NODE_TLS_REJECT_UNAUTHORIZED"
 _NODE = frozenset({"node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "tsx"})
 _NOT_IN_NODE = (None, "Codex")
+_RUNNERS = _NODE | {"sh", "bash", "dash", "zsh", "ksh", "fish", "make", "just", "xargs", "gemini"}
 _AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
 
 
@@ -119,7 +120,12 @@ class Adaptation:
         """Whether a program would break if this variable is set."""
         if name == OPENAI_URL:
             return self._uses_azure()
-        return name == GEMINI_URL and self._has_gemini_cli_without_login()
+        return name == GEMINI_URL and self._may_run_others() and self._has_gemini_cli_without_login()
+
+    def _may_run_others(self) -> bool:
+        """Whether the command is a script, or runs other programs."""
+        name = os.path.basename(self.arguments[0])
+        return name in _RUNNERS or name.endswith(".sh")
 
     def _has_gemini_cli_without_login(self) -> bool:
         """Gemini CLI refuses to start if the variable is set and its settings do not say how it logs in."""
