@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runcard.documents.chain import Head
 from runcard.documents.exact_sums import exact_sum
 from runcard.documents.run import events, fold
+from runcard.documents.run.call_totals import RunCalls
 from runcard.documents.run.generation import Generation
 from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.observe.clock import Clock
@@ -472,3 +473,16 @@ def test_the_start_is_told_by_the_first_event_that_has_it() -> None:
     assert fold.start_document_in([{"event": "other"}, {"event": events.RUN_STARTED}]) is None
     lines: list[Fields] = [{"event": events.RUN_STARTED}, {"event": events.RUN_STARTED, "payload": {"a": 1}}]
     assert fold.start_document_in(lines) == {"a": 1}
+
+
+def test_a_stated_total_below_a_known_cost_leaves_no_part_that_exceeds_it() -> None:
+    """Also where the cost of another part is unknown."""
+    calls: list[dict[str, Any]] = [
+        {"tokens": {"input": 1, "output": 1}, "model": "a", "cost_usd": 2, "cost_source": "given"},
+        {"tokens": {"input": 1, "output": 1}, "model": "b", "cost_usd": None},
+    ]
+    totals = RunCalls()
+    for call in calls:
+        totals.add(call)
+    usage = totals.sections({"total_cost_usd": 1}, {}).token_usage
+    assert [part["cost_usd"] for part in usage["breakdown_by_model"]] == [None, None]

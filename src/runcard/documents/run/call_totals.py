@@ -337,8 +337,11 @@ def _agreeing_parts(parts: list[JsonObject], costs: JsonObject) -> list[JsonObje
 
 
 def _without_larger_costs(parts: list[JsonObject], total: float | None) -> list[JsonObject]:
-    """The parts; what is known of their costs is left out where it exceeds the total that the caller stated."""
+    """The parts; their costs are left out where what is known of them exceeds the total that the caller stated."""
     known = [amount for part in parts if (amount := part.get(KNOWN_COST, part["cost_usd"])) is not None]
     if total is None or money_agrees(known, total, at_least=True):
         return parts
-    return [{name: value for name, value in part.items() if name != KNOWN_COST} for part in parts]
+    return [
+        {name: value for name, value in part.items() if name != KNOWN_COST} | {"cost_usd": None}
+        for part in parts
+    ]
