@@ -279,11 +279,11 @@ class _SessionReader:
         if agent_id is not None:
             name = text_of(role) or (self._agent_type if agent_id == self._file_agent else None) or agent_id
         else:
-            name = None if is_sidechain is True else MAIN
+            name = agent_id = None if is_sidechain is True else MAIN
         folder = text_of(cwd)
         project = None if folder is None else _project(folder, self._folders)
         own_session = text_of(session) or self._file_session
-        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True)
+        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True, agent_id)
 
     def _usages(self, message: dict[str, Any], model: str | None) -> Sequence[tuple[UsageKind, Counts]]:
         """The usage of a message, and of the calls within it."""

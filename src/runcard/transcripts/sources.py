@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Protocol
 from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, NotRegularFileError, open_regular, printable, unreadable, walk
 from runcard.transcripts import claude_code, codex, gemini, opencode
+from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
 from runcard.transcripts.line_reader import LONGEST, open_lines
 
@@ -31,6 +32,15 @@ class AgentTool(Protocol):
     def is_session_file(self, path: str) -> bool: ...
     def is_session_record(self, record: Mapping[str, Any]) -> bool: ...
     def read(self, path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent: ...
+
+
+class SessionTool(AgentTool, Protocol):
+    """The module of a tool whose sessions can be imported: with what its files say beside the calls."""
+
+    def sessions(
+        self, files: Sequence[TranscriptFile]
+    ) -> tuple[list[SessionFiles], list[UnreadPart]]: ...  # the files of each session, the main one first
+    def read_activity(self, files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]: ...
 
 
 SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
