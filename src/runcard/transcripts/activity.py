@@ -44,6 +44,7 @@ class Entry(NamedTuple):
     call: str | None = None  # the id of the model call, the same for all parts of a reply
     is_error: bool = False  # of a tool result
     is_end: bool = False  # of a reply: the agent is done with its task
+    category: str | None = None  # of an error, where the tool's own words decide it
 
 
 class AgentError(NamedTuple):
@@ -193,7 +194,7 @@ class SessionActivity:
         if entry.kind in {"tool use", "tool result"}:
             agent.add_tool_use(entry)
         elif entry.kind == "error":
-            self.add_error(entry.agent, AgentError(entry.time, entry.text))
+            self.add_error(entry.agent, AgentError(entry.time, entry.text, entry.category))
         if entry.kind not in {"note", "thinking"} and (agent.last is None or entry.time >= agent.last.time):
             agent.last = entry._replace(text="")
         self.on_entry(entry)
