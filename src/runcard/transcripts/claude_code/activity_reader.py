@@ -173,7 +173,8 @@ class _ActivityReader:
             activity.folder = started_in(cwd, self._path)
         if activity.branch is None and (branch := text_of(record.get("gitBranch"))) != "HEAD":
             activity.branch = branch
-        activity.tool_version = text_of(record.get("version")) or activity.tool_version
+        if (version := record.get("version")) != activity.tool_version:
+            activity.tool_version = text_of(version) or activity.tool_version
         if "teamName" in record and self._file_agent is None:
             self._team = text_of(record["teamName"]) or self._team
             self._member = text_of(record.get("agentName")) or self._member
