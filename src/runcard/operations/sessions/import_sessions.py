@@ -8,7 +8,7 @@ changed. A session that cannot be stored does not stop the others, unless the st
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -102,6 +102,11 @@ class ImportReport:
     unread: list[UnreadPart] = field(default_factory=list)
     unknown_types: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)  # other warnings
+
+    def add_unread(self, parts: Iterable[UnreadPart]) -> None:
+        """Add places that could not be read; each is named once."""
+        known = {(part.path, part.line) for part in self.unread}
+        self.unread += [part for part in parts if (part.path, part.line) not in known]
 
     @property
     def known_cost(self) -> float:
@@ -311,7 +316,7 @@ class _Importer:
         team_id = safe_id(files.tool, files.session)
         with SessionDirectory(self._options.store, team_id, clock.started, self._options.modes) as directory:
             parts, logs, more = self._read(candidate, directory)
-            self._report.unread += [*unread, *more]
+            self._report.add_unread([*unread, *more])
             if parts.is_empty:
                 return None
             spec = self._spec(parts, sources, logs)
