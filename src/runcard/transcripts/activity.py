@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple
 
 from runcard.transcripts.calls import MAIN, NO_TIME
 
-EntryKind = Literal["user", "assistant", "thinking", "tool use", "tool result", "error", "interruption", "note"]
+EntryKind = Literal[
+    "user", "assistant", "thinking", "tool use", "tool result", "error", "interruption", "note"
+]
 Status = Literal["completed", "error", "timeout", "terminated"]
 
 MOST_ERRORS = 100  # of an agent that are kept; all are counted
@@ -39,6 +41,7 @@ class Entry(NamedTuple):
     call: str | None = None  # the id of the model call, the same for all parts of a reply
     is_error: bool = False  # of a tool result
     is_end: bool = False  # of a reply: the agent is done with its task
+    category: str | None = None  # of an error, where the tool's own words decide it
 
 
 class AgentError(NamedTuple):
@@ -66,7 +69,9 @@ class Agent:
     failed_tool_uses: "Counter[str]" = field(default_factory=Counter)
     errors: list[AgentError] = field(default_factory=list)
     error_count: int = 0
-    response_times: list[float] = field(default_factory=list)  # seconds, one for each call where it was measured
+    response_times: list[float] = field(
+        default_factory=list
+    )  # seconds, one for each call where it was measured
     last: Entry | None = None  # without its text
 
     @property
@@ -112,7 +117,7 @@ class SessionActivity:
         if entry.kind == "tool use":
             agent.tool_uses[entry.name or "unknown"] += 1
         elif entry.kind == "error":
-            self.add_error(entry.agent, AgentError(entry.time, entry.text))
+            self.add_error(entry.agent, AgentError(entry.time, entry.text, entry.category))
         if entry.kind not in {"note", "thinking"} and (agent.last is None or entry.time >= agent.last.time):
             agent.last = entry._replace(text="")
         self.on_entry(entry)
