@@ -9,6 +9,8 @@ from runcard.documents.times import parse_time
 from runcard.transcripts.calls import NO_TIME, CallTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from runcard.transcripts.codex import Thread
 
 MOST_UNREAD = 100  # lines of one file that are named
@@ -53,6 +55,13 @@ class FileContent:
             self.unread.append((line, reason))
         else:
             self.unread_more += 1
+
+    def unread_parts(self, path: str, lines_before: int = 0) -> "Iterator[UnreadPart]":
+        """What could not be read of this file, or of a part of it that has some lines before."""
+        for line, reason in self.unread:
+            yield UnreadPart(path, None if line is None else line + lines_before, reason)
+        if self.unread_more:
+            yield UnreadPart(path, None, f"{self.unread_more:,} more lines")
 
     def add_unknown_type(self, name: object) -> None:
         text = name if isinstance(name, str) else "no type" if name is None else f"a {type(name).__name__}"

@@ -6,8 +6,10 @@ The first versions wrote one object in `rollout-<time>-<id>.json`.
 import os
 from collections.abc import Mapping
 
+from runcard.transcripts.codex.activity import read_activity
 from runcard.transcripts.codex.record_types import NAME, is_session_record
 from runcard.transcripts.codex.rollout_calls import Thread, add_events, read
+from runcard.transcripts.codex.sessions import sessions
 
 __all__ = [
     "IS_DIVISIBLE",
@@ -20,12 +22,15 @@ __all__ = [
     "is_session_file",
     "is_session_record",
     "read",
+    "read_activity",
+    "sessions",
     "subfolders",
 ]
 
 TITLE = "Codex"
 NOT_WRITTEN = ("calls that ended before their usage was reported",)
 IS_DIVISIBLE = False  # the model of a call is in an earlier line
+_OTHER_FILES = frozenset({"session_index.jsonl", "history.jsonl"})  # titles; the user's prompts
 _FOLDERS = ("sessions", "archived_sessions")
 
 
@@ -44,4 +49,6 @@ def subfolders(folder: str) -> list[str]:
 def is_session_file(path: str) -> bool:
     """Whether a file in one of these folders is a session, by its name."""
     name = os.path.basename(path)
+    if name in _OTHER_FILES:
+        return False
     return name.endswith((".jsonl", ".jsonl.zst")) or (name.startswith("rollout-") and name.endswith(".json"))

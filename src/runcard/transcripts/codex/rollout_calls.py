@@ -26,7 +26,7 @@ from runcard.transcripts.calls import (
     kind_and_counts,
 )
 from runcard.transcripts.codex.record_types import KNOWN_TYPES, NAME, OLD_TYPES, is_old_header
-from runcard.transcripts.codex.thread_meta import ThreadMeta, thread_of_file, thread_of_meta
+from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 from runcard.transcripts.line_reader import LINE_END, read_lines
 
@@ -214,13 +214,15 @@ def add_events(table: CallTable, threads: Iterable[Thread]) -> None:
     for thread in known:
         if thread.id not in longest or len(thread.events) > len(longest[thread.id].events):
             longest[thread.id] = thread
+    metas = {name: thread.meta for name, thread in longest.items()}
     for thread in known:
+        session = session_of(thread.meta, metas)
         first = _inherited(thread, longest.get(thread.parent) if thread.parent else None)
         for number, event in enumerate(thread.events):
             if number < first or not _is_uncovered(thread, event):
                 continue
             key = call_key(f"{NAME}:{thread.id}:{number - first}:{event.identity}", "event")
-            table.add(key, event.call)
+            table.add(key, event.call._replace(origin=event.call.origin._replace(session=session)))
 
 
 def _is_uncovered(thread: Thread, event: CountedEvent) -> bool:

@@ -91,3 +91,12 @@ def _set_git(thread: ThreadMeta, git: Mapping[str, Any]) -> None:
     thread.branch = text_of(git.get("branch"))
     thread.commit = text_of(git.get("commit_hash"))
     thread.repository = text_of(git.get("repository_url"))
+
+
+def session_of(thread: ThreadMeta, threads: Mapping[str, ThreadMeta]) -> str:
+    """The session that a thread belongs to. Older versions name only the parent of a sub-agent, which may be one itself."""
+    passed = {thread.id}
+    while thread.session and thread.session not in passed and thread.session in threads:
+        passed.add(thread.session)
+        thread = threads[thread.session]
+    return thread.session or thread.id
