@@ -26,7 +26,7 @@ from runcard.transcripts.codex.item_texts import (
     tool_result,
 )
 from runcard.transcripts.codex.record_types import OLD_TYPES, is_old_header
-from runcard.transcripts.codex.sessions import read_document, read_thread
+from runcard.transcripts.codex.sessions import read_thread
 from runcard.transcripts.codex.step_queue import StepQueue
 from runcard.transcripts.codex.thread_meta import ThreadMeta
 from runcard.transcripts.content import (
@@ -37,7 +37,7 @@ from runcard.transcripts.content import (
     object_of,
     text_of,
 )
-from runcard.transcripts.session_file import file_lines
+from runcard.transcripts.session_file import file_lines, read_document
 
 Source = Literal["item", "event", "completed item", "turn end"]
 _MOST_TEXTS = 1000  # whose other record may still come

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runcard.transcripts.content import decode_record, object_of, text_of
 from runcard.transcripts.session_file import file_lines
+from runcard.transcripts.step_text import beginning
 
 if TYPE_CHECKING:
     from runcard.transcripts.content import UnreadPart
@@ -28,7 +29,6 @@ _TAGS = (
 )
 _TOOL_TEXT = re.compile(rf"\s*(?:<(?:{'|'.join(_TAGS)})>|# AGENTS\.md instructions for )")
 _SHOWN_WHOLE = "<subagent_notification>"
-_SHORT = 200  # characters of a text that is shown whole
 _CATEGORIES = {
     "usage_limit_exceeded": "rate_limit",
     "server_overloaded": "rate_limit",
@@ -54,10 +54,8 @@ def is_from_tool(item: dict[str, Any], text: str) -> bool:
 
 
 def short_note(text: str) -> str:
-    """A text that Codex wrote, in a few words: its instructions are long, and the same in all sessions."""
-    if len(text) <= _SHORT or text.startswith(_SHOWN_WHOLE):
-        return text
-    return f"{text.lstrip()[:60].splitlines()[0]} … ({len(text):,} characters)"
+    """A text that Codex wrote, in a few words."""
+    return text if text.startswith(_SHOWN_WHOLE) else beginning(text)
 
 
 def error_text(error: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from runcard.transcripts.content import object_of, text_of
+from runcard.transcripts.step_text import json_text
 
 _EXIT_CODE = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)$", re.MULTILINE)
 _HEAD = 400  # characters of a result in which its exit code is
@@ -66,7 +67,7 @@ def tool_name(item: dict[str, Any]) -> str:
 def tool_input(item: dict[str, Any]) -> str:
     """What a tool is given."""
     value = item.get(_INPUTS.get(text_of(item.get("type")) or "", ""))
-    return value if isinstance(value, str) else "" if value is None else compact(value)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def tool_result(item: dict[str, Any]) -> ToolResult:
@@ -75,7 +76,7 @@ def tool_result(item: dict[str, Any]) -> ToolResult:
     fields = _fields(output)
     text = content_text(next((fields[name] for name in ("output", "content") if name in fields), output))
     if not text and output and not isinstance(output, str) and not fields:
-        text = compact(output)
+        text = json_text(output)
     code = object_of(fields.get("metadata")).get("exit_code")
     if code is None and (match := _EXIT_CODE.search(text, 0, _HEAD)):
         code = int(match[1])
@@ -92,11 +93,3 @@ def _fields(output: object) -> dict[str, Any]:
         except (ValueError, RecursionError):
             return {}
     return object_of(output)
-
-
-def compact(value: object) -> str:
-    """A value as JSON, in one line."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        return ""

@@ -25,10 +25,17 @@ from runcard.transcripts.calls import (
     call_key,
     kind_and_counts,
 )
-from runcard.transcripts.codex.record_types import KNOWN_TYPES, NAME, OLD_TYPES, is_old_header
+from runcard.transcripts.codex.record_types import (
+    KNOWN_TYPES,
+    NAME,
+    OLD_TYPES,
+    is_old_document,
+    is_old_header,
+)
 from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 from runcard.transcripts.line_reader import LINE_END, read_lines
+from runcard.transcripts.session_file import decode_document
 
 _NEEDED = re.compile(rb'"(?:token_count|turn_context|session_meta|token_usage_record)"')
 _TYPE = re.compile(
@@ -67,6 +74,9 @@ class Thread:
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file."""
     content = FileContent()
+    if path.endswith(".json"):
+        _read_old_document(file, content)
+        return content
     reader = _RolloutReader(path, content)
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
@@ -85,6 +95,15 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
             content.add_unknown_type(record_type)
     reader.finish()
     return content
+
+
+def _read_old_document(file: BinaryIO, content: FileContent) -> None:
+    """Read a file of the first versions, which has no counts."""
+    try:
+        is_known = is_old_document(decode_document(file))
+        content.add_unread(None, _NO_COUNTS if is_known else "not a session of Codex")
+    except ValueError as error:
+        content.add_unread(None, str(error))
 
 
 class _RolloutReader:

@@ -4,9 +4,8 @@ import os
 from collections.abc import Sequence
 from itertools import islice
 
-from runcard.files import open_regular, read_stream
 from runcard.transcripts.activity import SessionFiles
-from runcard.transcripts.codex.record_types import NAME, is_old_document, is_old_header
+from runcard.transcripts.codex.record_types import NAME, is_old_header
 from runcard.transcripts.codex.thread_meta import (
     ThreadMeta,
     session_of,
@@ -15,12 +14,9 @@ from runcard.transcripts.codex.thread_meta import (
     thread_of_meta,
 )
 from runcard.transcripts.content import TranscriptFile, UnreadPart, decode_record, milliseconds, object_of
-from runcard.transcripts.line_reader import open_lines
-from runcard.transcripts.session_file import failure_reason, file_lines
+from runcard.transcripts.session_file import failure_reason, file_lines, read_document
 
-LARGEST_DOCUMENT = 64 << 20  # bytes of a file with one object
 _FIRST_LINES = 50  # in which the record that names the thread must be
-_BOM = b"\xef\xbb\xbf"
 
 
 def sessions(files: Sequence[TranscriptFile]) -> tuple[list[SessionFiles], list[UnreadPart]]:
@@ -76,20 +72,3 @@ def read_thread(path: str, unread: list[UnreadPart]) -> ThreadMeta:
         if "type" not in record and is_old_header(record):
             return thread_of_header(record, thread.id)
     return thread
-
-
-def read_document(path: str, unread: list[UnreadPart]) -> dict[str, object]:
-    """The one object in a file of the first versions; empty where it cannot be read."""
-    try:
-        with open_lines(open_regular(path, follow=True)) as file:
-            data = read_stream(file, LARGEST_DOCUMENT)
-        if len(data) > LARGEST_DOCUMENT:
-            raise ValueError("the file is too large")  # noqa: TRY301
-        document = decode_record(data.removeprefix(_BOM))
-    except OSError as error:
-        unread.append(UnreadPart(path, None, failure_reason(error)))
-    except ValueError as error:
-        unread.append(UnreadPart(path, None, str(error)))
-    else:
-        return document if is_old_document(document) else {}
-    return {}
