@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,8 +10,6 @@ from runcard.documents.times import parse_time
 from runcard.transcripts.calls import NO_TIME, CallTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from runcard.transcripts.codex import Thread
 
 MOST_UNREAD = 100  # lines of one file that are named
@@ -56,8 +55,8 @@ class FileContent:
         else:
             self.unread_more += 1
 
-    def unread_parts(self, path: str, lines_before: int = 0) -> "Iterator[UnreadPart]":
-        """What could not be read of this file, or of a part of it that has some lines before."""
+    def unread_parts(self, path: str, lines_before: int = 0) -> Iterator[UnreadPart]:
+        """What could not be read, with the number of each line in the whole file."""
         for line, reason in self.unread:
             yield UnreadPart(path, None if line is None else line + lines_before, reason)
         if self.unread_more:

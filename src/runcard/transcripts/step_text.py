@@ -6,6 +6,11 @@ _SHORT = 200  # characters of a text that is shown whole
 _BEGINNING = 60  # characters of a longer one
 
 
+def plain_text(text: str) -> str:
+    """A text in UTF-8: halves of characters, which some tools write, become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def json_text(value: object) -> str:
     """A value as JSON, in one line; empty where there is none."""
     try:

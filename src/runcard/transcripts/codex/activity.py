@@ -38,10 +38,11 @@ from runcard.transcripts.content import (
     text_of,
 )
 from runcard.transcripts.session_file import file_lines, read_document
+from runcard.transcripts.step_text import plain_text
 
 Source = Literal["item", "event", "completed item", "turn end"]
 _MOST_TEXTS = 1000  # whose other record may still come
-_MOST_OPEN = 10_000  # tool uses without a result
+_MOST_FAILED = 10_000  # tool uses without a result
 _LONGEST_DESCRIPTION = 1000  # characters
 
 
@@ -105,7 +106,6 @@ class ThreadReader:
         self._history = HistoryFilter(thread, parent_records)
         self._texts = _ShownTexts()
         self._steps = StepQueue(activity, thread.id)
-        self._open: dict[str, str] = {}  # names of tools, by the ids of uses without a result
         self._failed: set[str] = set()  # ids of tool uses
         self._is_interrupted = self._has_history_note = False
         self._model: str | None = None
@@ -117,6 +117,7 @@ class ThreadReader:
 
     def read(self, path: str, unread: list[UnreadPart], lines: set[int] | None) -> None:
         """Read a file; `lines` are those of another file of the same thread, which are left out."""
+        self._activity.owners[path] = self._thread.agent_id
         content = FileContent()
         if path.endswith(".json"):
             items = read_document(path, unread).get("items")
@@ -175,7 +176,8 @@ class ThreadReader:
         **fields: Any,  # noqa: ANN401 - those of Entry
     ) -> None:
         """Add a step; an input is what a model replies to."""
-        entry = Entry(self._time if time is None else time, self._thread.agent_id, kind, text, **fields)
+        moment = self._time if time is None else time
+        entry = Entry(moment, self._thread.agent_id, kind, plain_text(text), **fields)
         self._steps.add(entry, is_input=is_input or kind in {"user", "tool result"})
 
     def _read_turn(self, turn: dict[str, Any]) -> None:
@@ -234,18 +236,15 @@ class ThreadReader:
                     self._add("thinking", text)
 
     def _add_tool_use(self, item: dict[str, Any]) -> None:
-        name, use_id = tool_name(item), text_of(item.get("call_id")) or text_of(item.get("id"))
-        if use_id and len(self._open) < _MOST_OPEN:
-            self._open[use_id] = name
-        self._add("tool use", tool_input(item), name=name, use_id=use_id)
+        use_id = text_of(item.get("call_id")) or text_of(item.get("id"))
+        self._add("tool use", tool_input(item), name=tool_name(item), use_id=use_id)
 
     def _add_tool_result(self, item: dict[str, Any]) -> None:
         use_id = text_of(item.get("call_id"))
-        name = self._open.pop(use_id, None) if use_id else None
         result = tool_result(item)
         is_error = result.is_error or use_id in self._failed
         self._failed.discard(use_id or "")
-        self._add("tool result", result.text, name=name, use_id=use_id, is_error=is_error)
+        self._add("tool result", result.text, use_id=use_id, is_error=is_error)
 
     # What goes to the screen
 
@@ -313,7 +312,7 @@ class ThreadReader:
         has_failed = event.get("success") is False or event.get("status") in {"failed", "declined"}
         has_failed = has_failed or (isinstance(code, int) and code != 0)
         has_failed = has_failed or "Err" in object_of(event.get("result"))
-        if use_id and has_failed and len(self._failed) < _MOST_OPEN:
+        if use_id and has_failed and len(self._failed) < _MOST_FAILED:
             self._failed.add(use_id)
 
     def _read_completed(self, event: dict[str, Any]) -> None:

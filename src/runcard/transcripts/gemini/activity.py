@@ -27,6 +27,7 @@ from runcard.transcripts.gemini.message_texts import (
 )
 from runcard.transcripts.gemini.sessions import read_chat
 from runcard.transcripts.session_file import file_lines, read_document
+from runcard.transcripts.step_text import plain_text
 
 _LONGEST_DESCRIPTION = 1000  # characters
 _CANCELLED = "Request cancelled."
@@ -48,7 +49,9 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     chats = {path: read_chat(path, unread) for path in files.paths}
     unread.clear()  # it is found again below
     activity.folder = chats[files.paths[0]].folder
-    readers: dict[str, MessageReader] = {}  # by agent: an older file and a newer one may have the same messages
+    readers: dict[
+        str, MessageReader
+    ] = {}  # by agent: an older file and a newer one may have the same messages
     for path, chat in chats.items():
         reader = readers.setdefault(chat.agent, MessageReader(chat, activity))
         reader.read(path, unread)
@@ -71,6 +74,7 @@ class MessageReader:
 
     def read(self, path: str, unread: list[UnreadPart]) -> None:
         """Read a file."""
+        self._activity.owners[path] = self._id
         if path.endswith(".json"):
             document = read_document(path, unread)
             self._set_meta(document)
@@ -114,7 +118,7 @@ class MessageReader:
             self._read_message(object_of(message), is_repeated=is_repeated)
 
     def _add(self, kind: Any, text: str, time: int, **fields: Any) -> None:  # noqa: ANN401 - those of Entry
-        self._activity.add(Entry(time, self._id, kind, text, **fields))
+        self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
     def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
         kind, time = message.get("type"), milliseconds(message.get("timestamp"))
