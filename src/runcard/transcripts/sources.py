@@ -24,8 +24,11 @@ class AgentTool(Protocol):
 
     NAME: str
     TITLE: str
-    NOT_WRITTEN: tuple[str, ...]  # kinds of calls that are in no file of the tool
     IS_DIVISIBLE: bool  # whether parts of a file can be read by themselves
+
+    @property
+    def NOT_WRITTEN(self) -> tuple[str, ...]:  # noqa: N802 - a constant; kinds of calls that are in no file of the tool
+        ...
 
     def folders(self, environ: Mapping[str, str]) -> list[str]: ...
     def subfolders(self, folder: str) -> list[str]: ...
@@ -43,6 +46,7 @@ class SessionTool(AgentTool, Protocol):
     def read_activity(self, files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]: ...
 
 
+SESSION_TOOLS: dict[str, SessionTool] = {claude_code.NAME: claude_code}
 SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
 
 
