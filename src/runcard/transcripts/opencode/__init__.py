@@ -199,7 +199,7 @@ def _grouped(facts: Mapping[str, SessionFacts], paths: Mapping[str, Sequence[str
 
 @contextmanager
 def _source(files: SessionFiles) -> Iterator[SessionSource]:
-    if files.paths[0].endswith(_DATABASE):
+    if files.paths and files.paths[0].endswith(_DATABASE):
         with open_database(files.paths[0]) as database:
             yield database
     else:
@@ -208,13 +208,12 @@ def _source(files: SessionFiles) -> Iterator[SessionSource]:
 
 def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
     """Add what the agents of a session said and did."""
-    path = files.paths[0]
     try:
         with _source(files) as source:
             reasons = read_steps(source, files.session, activity)
     except sqlite3.Error as error:
         reasons = [f"session {files.session}: {_unreadable(error)}"]
-    return [UnreadPart(path, None, reason) for reason in reasons]
+    return [UnreadPart(files.paths[0], None, reason) for reason in reasons]
 
 
 def export(files: SessionFiles) -> Iterator[bytes]:

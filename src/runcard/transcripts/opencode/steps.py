@@ -16,6 +16,22 @@ from runcard.transcripts.opencode.records import SessionFacts, SessionSource, St
 
 _ENDS = frozenset({"stop", "end_turn", "stop_sequence"})  # a reply that leaves nothing to do
 _SUFFIX = " (@"  # after the task in the title of a sub-agent's session: `count files (@general subagent)`
+_STATUS_CATEGORIES = {
+    401: "authentication",
+    403: "authentication",
+    408: "timeout",
+    429: "rate_limit",
+    502: "network",
+    503: "network",
+    504: "timeout",
+    529: "rate_limit",
+}
+_NAME_CATEGORIES = {
+    "ProviderAuthError": "authentication",
+    "ContextOverflowError": "context_length",
+    "MessageAbortedError": "cancelled",
+    "ContentFilterError": "refusal",
+}
 _SILENT_PARTS = frozenset({"step-start", "step-finish", "snapshot"})
 
 
@@ -133,7 +149,8 @@ class _SessionSteps:
         if error:
             aborted = error.get("name") == "MessageAbortedError"
             kind: EntryKind = "interruption" if aborted else "error"
-            self._add(time, kind, _error_text(error), call=self._call)
+            entry = Entry(time, self._agent, kind, _error_text(error), category=_category(error))
+            self._activity.add(entry)
         elif message.get("finish") in _ENDS and not self._has_end:
             self._add(time, "assistant", "", call=self._call, is_end=True)
 
@@ -148,8 +165,9 @@ class _SessionSteps:
         elif kind == "tool":
             self._add_tool(part)
         elif kind == "retry":
+            failed = object_of(part.get("error"))
             error = AgentError(
-                _end(part, self._time), _error_text(object_of(part.get("error"))), is_retried=True
+                _end(part, self._time), _error_text(failed), _category(failed), is_retried=True
             )
             self._activity.add_error(self._agent, error)
         elif note := _note(part):
@@ -256,6 +274,13 @@ def _error_text(error: dict[str, Any]) -> str:
     name = text_of(error.get("name")) or "error"
     message = text_of(data.get("message") or error.get("message"))
     return f"{name}{f' {status}' if isinstance(status, int) else ''}{f': {message}' if message else ''}"
+
+
+def _category(error: dict[str, Any]) -> str | None:
+    """The category of an error where its name or its status decides it."""
+    status, name = object_of(error.get("data")).get("statusCode"), error.get("name")
+    by_status = _STATUS_CATEGORIES.get(status) if isinstance(status, int) else None
+    return by_status or (_NAME_CATEGORIES.get(name) if isinstance(name, str) else None)
 
 
 def _note(part: dict[str, Any]) -> str | None:
