@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.session.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, entries_about, history_of
-from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at
+from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at, work_ended_at
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -205,7 +206,10 @@ class StoreSearch:
         return 0 if self.path == os.curdir else 1
 
     def starts(self) -> Iterator[tuple[datetime, int, RecordMatch]]:
-        """The records with the time of their start: by their names, and by their documents where a name has none."""
+        """The records with the time in their names, or that of their documents where a name has none.
+
+        It is the start of a run, and the collection of a session: see `settled`.
+        """
         matches = {entry.name: RecordMatch(self.path, entry.name, archive=entry) for entry in self.entries}
         for entry in self.history:
             if self._is_own_archive(entry) and (match := self._archive_elsewhere(entry)) is not None:
@@ -213,7 +217,17 @@ class StoreSearch:
         matches |= {name: self._match(name) for name in self.names}
         for name, match in matches.items():
             start = directory_names.start_in(name)
-            yield *(start or (_stated_start(match), 0)), match
+            yield *(start or (_stated_time(match), 0)), match
+
+    def settled(self, moment: datetime, match: RecordMatch) -> datetime:
+        """The time that a record of `starts` counts from: of a session, the end of its work.
+
+        That is never after the collection, which is in its name: later ones need not be read to find the newest.
+        """
+        if directory_names.session_id_in(match.name) is None:
+            return moment
+        stated = _stated_time(match)
+        return moment if stated is _NEVER else min(moment, stated)
 
     def _is_own_archive(self, entry: LedgerEntry) -> bool:
         """Whether this user made the archive that an entry names: a forged entry could name an archive of another store."""
@@ -235,10 +249,11 @@ def _archived_id(match: RecordMatch) -> str | None:
         return None if isinstance(match.archive, str) or match.archive is None else match.archive.id
 
 
-def _stated_start(match: RecordMatch) -> datetime:
-    """The start that the document of a record states; long ago when it cannot be read."""
+def _stated_time(match: RecordMatch) -> datetime:
+    """The time that the document of a record states, as `settled` has it; long ago when it cannot be read."""
     with contextlib.suppress(RuncardError):
         is_live = match.directory is not None
-        record = DirectoryRecord(match.path) if is_live else match.open_archive()
-        return recorded_at(record.document()) or _NEVER
+        document = (DirectoryRecord(match.path) if is_live else match.open_archive()).document()
+        moment = work_ended_at(document) if isinstance(document, Team) else recorded_at(document)
+        return moment or _NEVER
     return _NEVER
