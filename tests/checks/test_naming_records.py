@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.store import store_search
 from runcard.store.find_record import AmbiguousRecordError, open_archive, open_record
+from runcard.store.store_search import RecordMatch
 from sessions.collecting.teams import lay_out
 
 COMMANDS: dict[str, list[str]] = {
@@ -321,11 +323,12 @@ def test_only_documents_of_sessions_that_may_be_the_latest_are_read(
         session.rename(session.with_name(f"2026-01-0{number + 1}_10-00-00-t-{number}"))
     read: list[str] = []
     real = store_search._stated_time
-    monkeypatch.setattr(
-        store_search,
-        "_stated_time",
-        lambda match: read.append(match.name) or real(match),  # type: ignore[func-returns-value]
-    )
+
+    def noted(match: RecordMatch) -> datetime:
+        read.append(match.name)
+        return real(match)
+
+    monkeypatch.setattr(store_search, "_stated_time", noted)
     assert open_record("artifacts/@latest").name == "2026-01-06_10-00-00-t-5"
     assert read == ["2026-01-06_10-00-00-t-5"]
 
