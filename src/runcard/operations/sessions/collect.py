@@ -138,10 +138,10 @@ def collect(  # noqa: PLR0913 - one for each option of the command
             known.ARTIFACTS_METADATA_ONLY: metadata_only,
         }
     )
-    _check_allowed(settings, schema)
+    check_allowed(settings, schema)
     use_masking_settings(settings)
     options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
-    _check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
+    check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()
     try:
         checked = read_spec(
@@ -160,7 +160,7 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     return replace(collected, path=path, remarks=tuple(remarks))
 
 
-def _check_allowed(settings: Settings, schema: str) -> None:
+def check_allowed(settings: Settings, schema: str) -> None:
     if schema not in TEAM.versions:
         raise UsageError(
             f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
@@ -207,7 +207,7 @@ def _check_no_transcript(spec: str | os.PathLike[str] | Mapping[str, Any]) -> No
         raise error from None
 
 
-def _check_quota(store: str, gigabytes: float | None) -> None:
+def check_quota(store: str, gigabytes: float | None) -> None:
     if gigabytes is None:
         return
     from runcard.operations.archives.prune import store_size  # noqa: PLC0415 - few have a quota
