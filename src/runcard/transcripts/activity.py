@@ -19,6 +19,7 @@ EntryKind = Literal[
 ]
 Status = Literal["completed", "error", "timeout", "terminated"]
 
+UNATTRIBUTED = "unattributed"  # the agent of steps whose agent the files do not name
 MOST_ERRORS = 100  # of an agent that are kept; all are counted
 
 
