@@ -33,11 +33,15 @@ from runcard.operations.sessions.imported_session import (
     instance_ids,
     safe_id,
 )
+from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls, calls_by_session
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
 from runcard.operations.sessions.transcript_sources import sources_digest, transcript_sources
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.store.archives.replace_directory import finish_removals
+from runcard.store.record import DirectoryRecord
+from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.copying import CopiedLog
@@ -192,8 +196,9 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
         start = round(since.timestamp() * 1000)
         wanted = [each for each in wanted if _last_time(each) >= start]
     report.remarks += [f"{message}; {hint}" for message, hint in settings.warnings(*_SETTINGS_USED)]
-    if wanted:
-        report.remarks += recover_sessions(options.store, Clock().timestamp)
+    if not wanted:
+        return report
+    report.remarks += recover_sessions(options.store, Clock().timestamp)
     importer = _Importer(tool, options, report, workspaces=workspaces, again=again)
     importer.run(wanted, sum(each.size for each in candidates), progress)
     return report
@@ -287,6 +292,8 @@ class _Importer:
     ) -> None:
         self._source, self._options, self._report = _source(tool), options, report
         self._workspaces, self._again = workspaces, again
+        finish_removals(options.store)  # of an import that was killed
+        self._index = SessionIndex(options.store)
 
     def run(self, candidates: Sequence[_Candidate], done: int, progress: Progress | None) -> None:
         """Import these sessions; `done` is how many bytes were read before."""
@@ -314,6 +321,10 @@ class _Importer:
         files, clock = candidate.files, Clock()
         sources, unread = transcript_sources(files, getattr(self._source, "export", None))
         team_id = safe_id(files.tool, files.session)
+        earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
+        if (reason := earlier.decide()) is not None:
+            self._report.unread += unread
+            return _not_imported(files, earlier, reason)
         with SessionDirectory(self._options.store, team_id, clock.started, self._options.modes) as directory:
             parts, logs, more = self._read(candidate, directory)
             self._report.add_unread([*unread, *more])
@@ -323,16 +334,23 @@ class _Importer:
             assembler = SessionAssembler(directory, spec, self._options, clock)
             warnings = _warnings(parts)
             try:
-                document = assembler.run(None, again=self._again)
+                document = assembler.run(
+                    None, again=self._again, earlier=earlier if sources else None
+                )  # without files, the content is compared
             except SameContentError as same:
                 return ImportedSession(files.session, files.tool, "unchanged", Path(same.path), same.document)
         return ImportedSession(
             files.session,
             files.tool,
-            "imported",
+            "replaced" if earlier.replaced else "imported",
             Path(directory.final),
             document,
-            (*warnings, *assembler.omissions, *assembler.remarks),
+            (
+                *warnings,
+                *assembler.omissions,
+                *assembler.remarks,
+                *earlier.replace(DirectoryRecord(directory.final), document),
+            ),
             masked=sum(assembler.masked.values()),
         )
 
@@ -396,6 +414,17 @@ class _Importer:
         }
         origin = {"tool": parts.files.tool, "sha256": sources_digest(sources)}
         return CheckedSpec(session, paths, usages, (), redactions, origin)
+
+
+def _not_imported(files: SessionFiles, earlier: EarlierImports, reason: NotImported) -> ImportedSession:
+    """The result for a session whose import is up to date, or is kept."""
+    stored = reason.stored
+    if reason.action == "unchanged":
+        for _ in earlier.replace(stored.record, stored.document):  # what a killed import has left
+            pass
+    warnings = () if reason.message is None else (reason.message,)
+    path = Path(os.path.abspath(stored.record.path))
+    return ImportedSession(files.session, files.tool, reason.action, path, stored.document, warnings)
 
 
 def _masked_names(counts: Mapping[str, int]) -> dict[str, int]:
