@@ -36,7 +36,12 @@ from runcard.operations.sessions.imported_session import (
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls, calls_by_session
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
-from runcard.operations.sessions.transcript_sources import sources_digest, transcript_sources
+from runcard.operations.sessions.transcript_sources import (
+    FileState,
+    sources_digest,
+    states_before,
+    transcript_sources,
+)
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 from runcard.store.archives.replace_directory import finish_removals
@@ -145,6 +150,7 @@ class _Candidate(NamedTuple):
     files: SessionFiles
     calls: Mapping[str | None, AgentCalls]
     size: int  # bytes of its files
+    states: Mapping[str, FileState]  # of all files, before they were read
 
     @property
     def folder(self) -> str | None:
@@ -212,18 +218,19 @@ def _find(
         if progress is not None:
             progress(ImportProgress(done, 2 * total, 0, None))
 
+    states = states_before(file for file in files if not file.start)
     read = read_files([_limited(file) for file in files], advance)
     report.unread += [*left_out, *not_grouped, *read.unread]
     report.unknown_types = dict(sorted(read.unknown_types.items()))
     calls = calls_by_session(read.table, prices or configured_prices())
     sizes = {file.path: file.size for file in files}
     candidates = [
-        _Candidate(each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths))
+        _Candidate(each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states)
         for each in sessions
     ]
     for own, agents in calls.items():  # calls in files of other sessions: their own files are gone
         ended = max((agent.ended for agent in agents.values()), default=0)
-        candidates.append(_Candidate(SessionFiles(tool, own or "no session", (), ended), agents, 0))
+        candidates.append(_Candidate(SessionFiles(tool, own or "no session", (), ended), agents, 0, states))
     return sorted(candidates, key=_last_time)
 
 
@@ -314,13 +321,14 @@ class _Importer:
     def _import(self, candidate: _Candidate) -> ImportedSession | None:
         """Store one session; None if there is nothing in it."""
         files, clock = candidate.files, Clock()
-        sources, unread = transcript_sources(files)
+        sources, unread = transcript_sources(files, candidate.states)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
         if (reason := earlier.decide()) is not None:
             self._report.unread += unread
             return _not_imported(files, earlier, reason)
-        with SessionDirectory(self._options.store, team_id, clock.started, self._options.modes) as directory:
+        moment = earlier.first_free(clock.started)
+        with SessionDirectory(self._options.store, team_id, moment, self._options.modes) as directory:
             parts, logs, more = self._read(candidate, directory)
             self._report.unread += [*unread, *more]
             if parts.is_empty:
@@ -334,18 +342,14 @@ class _Importer:
                 )  # without files, the content is compared
             except SameContentError as same:
                 return ImportedSession(files.session, files.tool, "unchanged", Path(same.path), same.document)
+        not_deleted = list(earlier.replace(DirectoryRecord(directory.final), document))
         return ImportedSession(
             files.session,
             files.tool,
             "replaced" if earlier.replaced else "imported",
             Path(directory.final),
             document,
-            (
-                *warnings,
-                *assembler.omissions,
-                *assembler.remarks,
-                *earlier.replace(DirectoryRecord(directory.final), document),
-            ),
+            (*warnings, *assembler.omissions, *assembler.remarks, *not_deleted),
             masked=sum(assembler.masked.values()),
         )
 
