@@ -10,7 +10,14 @@ import os
 from typing import Any, BinaryIO
 
 from runcard.files import open_regular
-from runcard.transcripts.activity import AgentError, Entry, EntryKind, SessionActivity, SessionFiles
+from runcard.transcripts.activity import (
+    UNATTRIBUTED,
+    AgentError,
+    Entry,
+    EntryKind,
+    SessionActivity,
+    SessionFiles,
+)
 from runcard.transcripts.calls import MAIN, NO_TIME
 from runcard.transcripts.claude_code.file_names import agent_of, started_in
 from runcard.transcripts.claude_code.steps import assistant_steps, is_end, plain, shown, user_steps
@@ -25,8 +32,6 @@ from runcard.transcripts.content import (
     text_of,
 )
 from runcard.transcripts.line_reader import open_lines, read_lines
-
-UNATTRIBUTED = "unattributed"  # the sub-agents of older versions that have no id
 
 _MOST_RECORDS = 1_000_000  # whose ids are remembered
 _MOST_SUMMARIES = 1000

@@ -13,6 +13,8 @@ from runcard.transcripts.content import object_of, text_of
 _INTERRUPTED = "[Request interrupted by user"
 _BY_THE_TOOL = (  # how messages begin that the tool writes in the name of the user
     "<local-command-",
+    "<command-name>",  # a command of the tool itself, such as /exit
+    "<bash-input>",
     "<bash-stdout>",
     "<bash-stderr>",
     "<task-notification>",
