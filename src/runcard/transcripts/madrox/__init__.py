@@ -96,7 +96,9 @@ def _agent_files(instances: Iterable[TeamInstance]) -> dict[str, str | None]:
     return found
 
 
-def _instances_of(files: SessionFiles, unread: list[UnreadPart]) -> Iterator[tuple[LogFolder, dict[str, TeamInstance]]]:
+def _instances_of(
+    files: SessionFiles, unread: list[UnreadPart]
+) -> Iterator[tuple[LogFolder, dict[str, TeamInstance]]]:
     """The instances of a session, by the folder of logs that they are in."""
     for folder in log_folders(files.paths).values():
         found = read_instances(folder, unread)

@@ -42,7 +42,10 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
             by_workspace.setdefault(os.path.realpath(instance.workspace), []).append(instance)
     found = []
     for workspace, owners in by_workspace.items():
-        for session in (*_claude_sessions(workspace, owners, environ), *_codex_sessions(workspace, owners, environ)):
+        for session in (
+            *_claude_sessions(workspace, owners, environ),
+            *_codex_sessions(workspace, owners, environ),
+        ):
             only = owners[0] if len(owners) == 1 else None
             is_own = only is not None and _is_own(workspace, only)
             found.append(AgentSession(session, owners[0].session, only, None if is_own else _time(owners)))
