@@ -112,11 +112,12 @@ def test_a_session_that_was_resumed_goes_on(home: RealHome, sessions: dict[str, 
     assert prompts == ["This is plain.", "This is resumed."]
 
 
-def test_a_fork_has_only_its_own_steps(sessions: dict[str, ReadSession]) -> None:
+def test_a_fork_has_only_its_own_steps(home: RealHome, sessions: dict[str, ReadSession]) -> None:
     assert [step for step in sessions["fork"].steps() if step[0] != "note"] == [
         ("user", "This is fork."),
         ("assistant", TEXT),
     ]
+    assert sessions["fork"].activity.resumed_from == home.sessions["plain"]
 
 
 def test_a_call_that_failed(sessions: dict[str, ReadSession]) -> None:

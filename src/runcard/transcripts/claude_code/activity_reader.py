@@ -19,7 +19,7 @@ from runcard.transcripts.activity import (
     SessionFiles,
 )
 from runcard.transcripts.calls import MAIN, NO_TIME
-from runcard.transcripts.claude_code.file_names import agent_of, started_in
+from runcard.transcripts.claude_code.file_names import agent_of, session_of, started_in
 from runcard.transcripts.claude_code.steps import assistant_steps, is_end, plain, shown, user_steps
 from runcard.transcripts.claude_code.sub_agents import SubAgents
 from runcard.transcripts.claude_code.teams import read_team
@@ -78,6 +78,7 @@ class _ActivityReader:
     def __init__(self, files: SessionFiles, activity: SessionActivity) -> None:
         self._session, self._activity = files.session, activity
         self._paths = files.paths
+        self._earlier = session_of(files.earlier[0]) if files.earlier else None  # that a fork was made from
         self._sub_agents = SubAgents(files.paths)
         self._has_main = any(agent_of(path) is None for path in files.paths)
         self._seen: set[int] = set()  # hashes of the ids of records
@@ -143,7 +144,7 @@ class _ActivityReader:
                 self._fork_began = NO_TIME  # what follows is its own
             return False
         self._copies += 1
-        source = text_of(origin.get("sessionId")) or (text_of(session) if is_foreign else None)
+        source = text_of(origin.get("sessionId")) or (text_of(session) if is_foreign else self._earlier)
         if source is not None and source != self._session:
             self._activity.resumed_from = self._activity.resumed_from or source
         return True
