@@ -43,7 +43,6 @@ from runcard.transcripts.session_file import file_lines, read_document
 from runcard.transcripts.step_text import plain_text
 
 _MOST_FAILED = 10_000  # tool uses without a result
-_LONGEST_DESCRIPTION = 1000  # characters
 
 
 def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
@@ -226,7 +225,7 @@ class ThreadReader:
         if text and self._texts.is_new(source, "user", text):
             self._is_interrupted = False
             if self._thread.is_subagent and self._agent.description is None:
-                self._agent.description = text[:_LONGEST_DESCRIPTION]
+                self._agent.description = text_of(text)
             self._add("user", text)
 
     def _add_reply(self, source: Source, text: str, *, is_end: bool = True) -> None:

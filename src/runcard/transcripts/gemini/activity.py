@@ -29,7 +29,6 @@ from runcard.transcripts.gemini.sessions import read_chat
 from runcard.transcripts.session_file import file_lines, read_document
 from runcard.transcripts.step_text import plain_text
 
-_LONGEST_DESCRIPTION = 1000  # characters
 _CANCELLED = "Request cancelled."
 _STATUS: dict[str, Status] = {
     "GOAL": "completed",
@@ -121,7 +120,7 @@ class MessageReader:
         self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
     def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
-        kind, time = message.get("type"), milliseconds(message.get("timestamp"))
+        kind, time = text_of(message.get("type")), milliseconds(message.get("timestamp"))
         if kind == "gemini":
             self._read_reply(message, time, is_repeated=is_repeated)
         elif kind == "user":
@@ -150,7 +149,7 @@ class MessageReader:
             self._add("note", note, time)
             return
         if self._id != MAIN and self._agent.description is None:
-            self._agent.description = text[:_LONGEST_DESCRIPTION]
+            self._agent.description = text_of(text)
         self._add("user", text, time)
 
     def _read_reply(self, message: dict[str, Any], time: int, *, is_repeated: bool) -> None:
