@@ -40,7 +40,7 @@ from runcard.transcripts.content import (
     text_of,
 )
 from runcard.transcripts.session_file import file_lines, read_document
-from runcard.transcripts.step_text import plain_text
+from runcard.transcripts.step_text import LEFT_OUT, plain_text
 
 _MOST_FAILED = 10_000  # tool uses without a result
 
@@ -133,6 +133,7 @@ class ThreadReader:
                 continue
             if not is_complete:
                 content.add_unread(number, "the line is too long")
+                self._add("note", LEFT_OUT, time=NO_TIME)
                 continue
             if lines is not None:
                 lines.add(hash(line))

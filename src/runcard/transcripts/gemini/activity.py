@@ -27,7 +27,7 @@ from runcard.transcripts.gemini.message_texts import (
 )
 from runcard.transcripts.gemini.sessions import read_chat
 from runcard.transcripts.session_file import file_lines, read_document
-from runcard.transcripts.step_text import plain_text
+from runcard.transcripts.step_text import LEFT_OUT, plain_text
 
 _CANCELLED = "Request cancelled."
 _STATUS: dict[str, Status] = {
@@ -85,6 +85,7 @@ class MessageReader:
                 continue
             if not is_complete:
                 content.add_unread(number, "the line is too long")
+                self._add("note", LEFT_OUT, NO_TIME)
                 continue
             try:
                 self._read_record(decode_record(line))
