@@ -66,10 +66,10 @@ class MessageReader:
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
         self._id, self._activity = chat.agent, activity
         self._agent = activity.agent(chat.agent)
-        self._thoughts: dict[str, int] = {}  # how many are shown, by message
-        self._said: set[str] = set()  # ids of messages whose text is shown
-        self._used: set[str] = set()  # ids of tool uses that are shown
-        self._answered: set[str] = set()  # and of their results
+        self._thoughts: dict[int, int] = {}  # how many are shown, by the hash of the id of a message
+        self._said: set[int] = set()  # the hashes of the ids of messages whose text is shown
+        self._used: set[int] = set()  # and of tool uses
+        self._answered: set[int] = set()  # and of those whose result is shown
 
     def read(self, path: str, unread: list[UnreadPart]) -> None:
         """Read a file."""
@@ -137,9 +137,7 @@ class MessageReader:
         name = text_of(message.get("id"))
         if name is None:
             return True
-        is_new = name not in self._said
-        self._said.add(name)
-        return is_new
+        return _is_added(name, self._said)
 
     def _read_user(self, message: dict[str, Any], time: int) -> None:
         text = content_text(message.get("displayContent")) or content_text(message.get("content"))
@@ -169,26 +167,22 @@ class MessageReader:
             self._read_tool_use(use, time, call)
 
     def _add_thoughts(self, message: dict[str, Any], time: int, call: str | None) -> None:
-        thoughts, name = message.get("thoughts"), text_of(message.get("id")) or ""
+        thoughts, name = message.get("thoughts"), text_of(message.get("id"))
         texts = [thought_text(thought) for thought in thoughts] if isinstance(thoughts, list) else []
-        for text in texts[self._thoughts.get(name, 0) if name else 0 :]:
-            if text:
-                self._add("thinking", text, time, call=call)
-        if texts and name:
-            self._thoughts[name] = max(len(texts), self._thoughts.get(name, 0))
+        shown = self._thoughts.get(hash(name), 0) if name else 0
+        for text in filter(None, texts[shown:]):
+            self._add("thinking", text, time, call=call)
+        if name and len(texts) > shown:
+            self._thoughts[hash(name)] = len(texts)
 
     def _read_tool_use(self, use: dict[str, Any], time: int, call: str | None) -> None:
         name, use_id = text_of(use.get("name")) or "unknown", text_of(use.get("id"))
-        if use_id is None or use_id not in self._used:
-            text = str(use["text"])
-            self._add("tool use", text, time, name=name, use_id=use_id, call=call)
-            self._used.add(use_id or "")
+        if use_id is None or _is_added(use_id, self._used):
+            self._add("tool use", use["text"], time, name=name, use_id=use_id, call=call)
         self._read_agent(use)
         status = text_of(use.get("status"))
-        if status is None or status in _UNFINISHED or (use_id or "") in self._answered:
+        if status is None or status in _UNFINISHED or (use_id and not _is_added(use_id, self._answered)):
             return
-        if use_id:
-            self._answered.add(use_id)
         ended = milliseconds(use.get("timestamp"))
         texts = [text for _, text, _ in response_texts(use.get("result"))]
         result = "\n".join(texts) or content_text(use.get("resultDisplay"))
@@ -202,8 +196,7 @@ class MessageReader:
     def _add_results(self, content: object, time: int) -> None:
         """The results of tools in a user message, where the tool use does not have them."""
         for use_id, text, is_error in response_texts(content):
-            if use_id not in self._answered:
-                self._answered.add(use_id)
+            if not use_id or _is_added(use_id, self._answered):
                 self._add("tool result", text, time, use_id=use_id or None, is_error=is_error)
 
     def _read_agent(self, use: dict[str, Any]) -> None:
@@ -225,3 +218,10 @@ class MessageReader:
             reason = match[1] if match else None
         if reason is not None:
             agent.status = _STATUS.get(reason, agent.status)
+
+
+def _is_added(name: str, shown: set[int]) -> bool:
+    """Whether an id is new in a set, to which it is added."""
+    size = len(shown)
+    shown.add(hash(name))
+    return len(shown) > size
