@@ -88,9 +88,11 @@ class MessageReader:
                 self._add("note", LEFT_OUT, NO_TIME)
                 continue
             try:
-                self._read_record(decode_record(line))
+                record = decode_record(line)
             except ValueError as error:
                 content.add_unread(number, str(error))
+            else:
+                self._read_record(record)
         unread += content.unread_parts(path)
 
     def _read_record(self, record: dict[str, Any]) -> None:
