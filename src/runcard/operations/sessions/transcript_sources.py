@@ -24,15 +24,18 @@ Export = Callable[[SessionFiles], Iterator[bytes]]  # the records of a session a
 
 
 def transcript_sources(
-    files: SessionFiles, export: Export | None = None
+    files: SessionFiles, export: Export | None = None, is_exported: Callable[[str], bool] | None = None
 ) -> tuple[list[TranscriptSource], list[UnreadPart]]:
-    """The files of a session, in order, and those that cannot be read; with `export`, what it gives in place of them."""
-    if export is not None:
-        return ([_exported(files, export)] if files.paths else []), []
-    sources: list[TranscriptSource] = []
+    """The files of a session, in order, and those that cannot be read; with `export`, what it gives in place of them.
+
+    `is_exported` says which files are exported, if not all of them.
+    """
+    sources = [_exported(files, export)] if export is not None and files.paths else []
     unread: list[UnreadPart] = []
-    names: set[str] = set()
+    names = {source.name for source in sources}
     for path in files.paths:
+        if export is not None and (is_exported is None or is_exported(path)):
+            continue
         try:
             size, digest = _digest(path)
         except OSError as error:

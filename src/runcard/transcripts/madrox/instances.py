@@ -104,7 +104,9 @@ def audit_events(folder: LogFolder, unread: list[UnreadPart]) -> Iterator[AuditE
                 continue
             kind, instance = text_of(record.get("event_type")), text_of(record.get("instance_id"))
             if kind not in _KNOWN_EVENTS or instance is None:
-                unread.append(UnreadPart(path, number, f"an event of unknown type {(kind or 'no type')[:80]}"))
+                unread.append(
+                    UnreadPart(path, number, f"an event of unknown type {(kind or 'no type')[:80]}")
+                )
                 continue
             stamp = text_of(record.get("timestamp"))
             yield AuditEvent(path, local_time(stamp), kind, instance, object_of(record.get("details")), stamp)
@@ -196,11 +198,9 @@ def _assign_sessions(folder: LogFolder, found: dict[str, TeamInstance], unread: 
 
 
 def _start(session: str | None) -> int:
+    """When a server was started: its session is named after it, in local time."""
     match = _SESSION.fullmatch(session or "")
-    try:
-        return NO_TIME if match is None else local_time(datetime.strptime(match[1], "%Y%m%d_%H%M%S").isoformat())  # noqa: DTZ007
-    except ValueError:
-        return NO_TIME
+    return NO_TIME if match is None else local_time(match[1].replace("_", "T"))
 
 
 def _day(instance: TeamInstance) -> str:

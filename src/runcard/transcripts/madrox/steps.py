@@ -139,4 +139,6 @@ def last_screen(path: str) -> tuple[int, str]:
     if not frames:
         return NO_TIME, data.decode("utf-8", "replace").strip("\n")
     last = frames[-1]
-    return local_time(last[1].decode("utf-8", "replace")), data[last.end() :].decode("utf-8", "replace").strip("\n")
+    return local_time(last[1].decode("utf-8", "replace")), data[last.end() :].decode(
+        "utf-8", "replace"
+    ).strip("\n")

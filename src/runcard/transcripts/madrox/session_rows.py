@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.madrox.instances import TeamInstance, audit_events
 from runcard.transcripts.madrox.log_folder import LogFolder
 from runcard.transcripts.session_file import file_lines
+
+if TYPE_CHECKING:
+    from runcard.transcripts.content import UnreadPart
 
 _NOT_EXPORTED = frozenset({"audit"})
 _DETAILS = (
