@@ -126,7 +126,7 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
         for instance in instances.values():
             add_agent(instance, activity)
         for event in audit_events(folder, []):
-            if event.instance in instances or event.type == "manager_daemon_failure":
+            if any(name in instances for name in event.instances):
                 add_event(event, activity)
         for name, instance in instances.items():
             unread += add_steps(instance, folder, activity)

@@ -75,9 +75,15 @@ def _time(owners: list[TeamInstance]) -> tuple[int, int]:
     return min(owner.created for owner in owners), max(ends)
 
 
+def _may_run(harness: str, owners: list[TeamInstance]) -> bool:
+    return any(owner.harness in {harness, None} for owner in owners)
+
+
 def _claude_sessions(
     workspace: str, owners: list[TeamInstance], environ: Mapping[str, str]
 ) -> Iterator[SessionFiles]:
+    if not _may_run("claude", owners):
+        return
     paths = {workspace, *(owner.workspace for owner in owners if owner.workspace)}
     names = {_NOT_A_LETTER.sub("-", path.rstrip("/")) for path in paths}
     for projects in claude_code.folders(environ):
@@ -88,7 +94,7 @@ def _claude_sessions(
 def _codex_sessions(
     workspace: str, owners: list[TeamInstance], environ: Mapping[str, str]
 ) -> Iterator[SessionFiles]:
-    if all(owner.harness not in {"codex", None} for owner in owners):
+    if not _may_run("codex", owners):
         return
     for folder in codex.folders(environ):
         days = [os.path.join(folder, f"{day:%Y/%m/%d}") for day in _days(owners)]
