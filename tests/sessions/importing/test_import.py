@@ -12,7 +12,7 @@ import pytest
 from conftest import Cli
 from runcard.operations.sessions.costs import costs
 from runcard.operations.sessions.import_sessions import import_sessions
-from sessions.importing.claude_sessions import (
+from sessions.importing.sample_sessions import (
     AGENT,
     FIRST,
     FORK,

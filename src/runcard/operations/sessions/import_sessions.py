@@ -29,6 +29,7 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
+from runcard.operations.sessions.transcript_sources import states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
@@ -179,6 +180,7 @@ def _find(
         if progress is not None:
             progress(ImportProgress(done, 2 * total, 0, None))
 
+    states = states_before(file for file in files if not file.start)
     read = read_files([_limited(file) for file in files], advance)
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
@@ -187,12 +189,14 @@ def _find(
     calls = calls_by_session(read.table, prices or configured_prices())
     sizes = {file.path: file.size for file in files}
     sessions = [
-        FoundSession(each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths))
+        FoundSession(
+            each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states
+        )
         for each in groups
     ]
     for own, agents in calls.items():  # calls in files of other sessions: their own files are gone
         ended = max((agent.ended for agent in agents.values()), default=0)
-        sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0))
+        sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0, states))
     return sorted(sessions, key=lambda each: each.ended)
 
 

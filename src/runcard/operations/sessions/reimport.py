@@ -11,6 +11,7 @@ are there now.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -35,11 +36,13 @@ from runcard.operations.sessions.source_changes import (
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
 from runcard.store.archives.record import ArchivedRecord
+from runcard.store.directory_names import start_in
 from runcard.store.ledger import REIMPORTED, Ledger, entries_about, entry_payload
 from runcard.store.record import Record
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.instance_copies import TranscriptSource
 
+_SECOND = timedelta(seconds=1)
 _ADVICE = "pass --again to store it beside that, as it is now"
 
 
@@ -105,6 +108,14 @@ class EarlierImports:
         path = printable(stored.record.path)
         return NotImported("kept", stored, f"not imported: {reason}. {path} is kept; {_ADVICE}")
 
+    def first_free(self, moment: datetime) -> datetime:
+        """The time for the name of a new import: later than all that the session had, because names are not used again."""
+        if not self.replaced:
+            return moment
+        names = (entry.path for entry in entries_about(self._index.store, self._id))
+        times = [start[0] + _SECOND for name in names if (start := start_in(name)) is not None]
+        return max(moment, *times)
+
     def check(self) -> None:
         """Raise SameContentError if another process has imported the session meanwhile; only under the ledger's lock."""
         for each in self._imports(self._index.find_new(self._id)):
@@ -116,9 +127,9 @@ class EarlierImports:
     def replace(self, new: Record, document: Team) -> Iterator[str]:
         """Delete the imports that a new one replaces; yields a message for each that is not deleted.
 
-        The new one has its final name. The ledger says first what it replaces.
+        The new one has its final name. The ledger says first what it replaces. Afterwards, `replaced` has those that are gone.
         """
-        for each in self.replaced:
+        for each in list(self.replaced):
             try:
                 reason = self._loss(each, new, document)
                 if reason is None:
@@ -127,6 +138,7 @@ class EarlierImports:
             except RuncardError as error:
                 reason = error.message
             if reason is not None:
+                self.replaced.remove(each)
                 path = printable(each.record.path)
                 yield f"{path}, an earlier import, was not deleted: {reason}"
 

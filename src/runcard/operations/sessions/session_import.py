@@ -28,7 +28,7 @@ from runcard.operations.sessions.imported_session import (
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
-from runcard.operations.sessions.transcript_sources import sources_digest, transcript_sources
+from runcard.operations.sessions.transcript_sources import FileState, sources_digest, transcript_sources
 from runcard.store.archives.replace_directory import finish_removals
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
@@ -60,6 +60,7 @@ class FoundSession(NamedTuple):
     files: SessionFiles
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     size: int  # bytes of its files
+    states: Mapping[str, FileState]  # of all files, before they were read
 
     @property
     def folder(self) -> str | None:
@@ -133,13 +134,15 @@ class SessionImporter:
         files, clock = found.files, Clock()
         team = TEAM_TOOLS.get(files.tool)
         is_exported = None if team is None else team.is_exported
-        sources, unread = transcript_sources(files, getattr(self._source, "export", None), is_exported)
+        export = getattr(self._source, "export", None)
+        sources, unread = transcript_sources(files, found.states, export, is_exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
         if (reason := earlier.decide()) is not None:
             return _not_imported(files, earlier, reason)
-        with SessionDirectory(self._options.store, team_id, clock.started, self._options.modes) as directory:
+        moment = earlier.first_free(clock.started)
+        with SessionDirectory(self._options.store, team_id, moment, self._options.modes) as directory:
             parts, logs = self._read(found, directory)
             if parts.is_empty:
                 return SkippedSession.EMPTY

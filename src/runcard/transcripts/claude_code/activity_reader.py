@@ -220,7 +220,7 @@ class _ActivityReader:
             self._activity.add(Entry(time, agent, "error", f"[stopped: {reason}]", category=category))
 
     def _read_system(self, record: dict[str, Any], agent: str, time: int) -> None:
-        subtype = record.get("subtype")
+        subtype = text_of(record.get("subtype"))
         if subtype == "api_error":
             self._read_retry(record, agent, time)
         elif subtype == "compact_boundary":

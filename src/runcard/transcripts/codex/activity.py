@@ -5,7 +5,7 @@ versions have only one of them. Each is shown once, where it is first.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from runcard.transcripts.activity import AgentError, Entry, EntryKind, SessionActivity, SessionFiles
 from runcard.transcripts.calls import MAIN, NO_TIME
@@ -25,8 +25,10 @@ from runcard.transcripts.codex.item_texts import (
     tool_name,
     tool_result,
 )
-from runcard.transcripts.codex.record_types import OLD_TYPES, is_old_header
+from runcard.transcripts.codex.record_types import OLD_TYPES
 from runcard.transcripts.codex.sessions import read_thread
+from runcard.transcripts.codex.shown_texts import ShownTexts, Source
+from runcard.transcripts.codex.spawned_agents import SpawnedAgents
 from runcard.transcripts.codex.step_queue import StepQueue
 from runcard.transcripts.codex.thread_meta import ThreadMeta
 from runcard.transcripts.content import (
@@ -40,8 +42,6 @@ from runcard.transcripts.content import (
 from runcard.transcripts.session_file import file_lines, read_document
 from runcard.transcripts.step_text import plain_text
 
-Source = Literal["item", "event", "completed item", "turn end"]
-_MOST_TEXTS = 1000  # whose other record may still come
 _MOST_FAILED = 10_000  # tool uses without a result
 _LONGEST_DESCRIPTION = 1000  # characters
 
@@ -53,10 +53,11 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     unread.clear()  # it is found again below
     main = next((thread for thread in threads.values() if not thread.is_subagent), None)
     _set_facts(activity, main or threads[files.paths[0]])
+    known = frozenset(thread.id for thread in threads.values())
     lines_of: dict[str, set[int]] = {}  # of threads that have several files
     for path, thread in threads.items():
         is_repeated = sum(other.id == thread.id for other in threads.values()) > 1
-        reader = ThreadReader(thread, activity, lambda name: _records_of(name, threads, files.earlier))
+        reader = ThreadReader(thread, activity, known, lambda name: _records_of(name, threads, files.earlier))
         reader.read(path, unread, lines_of.setdefault(thread.id, set()) if is_repeated else None)
     _set_parents(activity, files.session, threads)
     activity.title = activity.title or thread_title(files.paths[0], files.session)
@@ -99,15 +100,18 @@ class ThreadReader:
         self,
         thread: ThreadMeta,
         activity: SessionActivity,
+        threads: frozenset[str],
         parent_records: Callable[[str], set[int] | None],
     ) -> None:
         self._thread, self._activity = thread, activity
         self._agent = activity.agent(thread.agent_id)
         self._history = HistoryFilter(thread, parent_records)
-        self._texts = _ShownTexts()
+        self._texts = ShownTexts()
+        self._spawned = SpawnedAgents(activity, thread.agent_id, threads)
         self._steps = StepQueue(activity, thread.id)
         self._failed: set[str] = set()  # ids of tool uses
         self._is_interrupted = self._has_history_note = False
+        self._aborted_turn: str | None = None
         self._model: str | None = None
         self._time = NO_TIME
         if thread.is_subagent:
@@ -144,8 +148,7 @@ class ThreadReader:
         record_type, payload = record.get("type"), object_of(record.get("payload"))
         self._time = milliseconds(record.get("timestamp"))
         if "payload" not in record:
-            if record_type in OLD_TYPES and not is_old_header(record):
-                self._time = NO_TIME
+            if text_of(record_type) in OLD_TYPES:
                 self._read_item(record)
         elif not self._history.is_history(record, self._time):
             if self._history.records and not self._has_history_note:
@@ -205,7 +208,7 @@ class ThreadReader:
     def _read_message(self, item: dict[str, Any]) -> None:
         role, text = item.get("role"), content_text(item.get("content"))
         if role == "assistant":
-            self._add_reply("item", text, is_end=item.get("phase") in {None, "final_answer"})
+            self._add_reply("item", text, is_end=text_of(item.get("phase")) in {None, "final_answer"})
         elif role != "user" or is_from_tool(item, text):
             self._read_note(text, is_user=role == "user")
         else:
@@ -216,6 +219,7 @@ class ThreadReader:
         if is_user and text.startswith("<turn_aborted>"):
             self._interrupt("interrupted")
         elif text:
+            self._spawned.read_notification(text)
             self._add("note", short_note(text), is_input=is_user)
 
     def _add_user(self, source: Source, text: str) -> None:
@@ -237,6 +241,7 @@ class ThreadReader:
 
     def _add_tool_use(self, item: dict[str, Any]) -> None:
         use_id = text_of(item.get("call_id")) or text_of(item.get("id"))
+        self._spawned.read_use(item, use_id)
         self._add("tool use", tool_input(item), name=tool_name(item), use_id=use_id)
 
     def _add_tool_result(self, item: dict[str, Any]) -> None:
@@ -244,6 +249,7 @@ class ThreadReader:
         result = tool_result(item)
         is_error = result.is_error or use_id in self._failed
         self._failed.discard(use_id or "")
+        self._spawned.read_result(use_id, result.text)
         self._add("tool result", result.text, use_id=use_id, is_error=is_error)
 
     # What goes to the screen
@@ -256,14 +262,14 @@ class ThreadReader:
         elif kind in {"task_complete", "turn_complete"}:
             self._complete(event)
         elif kind == "turn_aborted":
-            self._interrupt(text_of(event.get("reason")) or "unknown")
+            self._interrupt(text_of(event.get("reason")) or "no reason", text_of(event.get("turn_id")))
         elif kind == "user_message":
-            if event.get("kind") in {None, "plain"}:
+            if text_of(event.get("kind")) in {None, "plain"}:
                 self._add_user("event", content_text(event.get("message")))
         elif kind == "agent_message":
             self._add_reply("event", content_text(event.get("message")))
         elif kind in {"agent_reasoning", "agent_reasoning_raw_content"}:
-            self._add_thoughts("event", event.get("text"))
+            self._add_thoughts("event", event.get("text") or event.get("message"))
         elif kind == "token_count":
             self._steps.count_event(event.get("info"))
         elif kind == "item_completed":
@@ -273,7 +279,7 @@ class ThreadReader:
 
     def _read_rare_event(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "error":
-            self._add_error(event)
+            self._add_error("event", event)
         elif kind in {"stream_error", "warning"}:
             text = error_text(event)
             self._add("note", text)
@@ -286,22 +292,26 @@ class ThreadReader:
             self._add("note", f"Turns taken back: {event.get('num_turns')}")
         elif kind.endswith("_end"):
             self._note_failure(event)
+            self._spawned.read_item(event)
 
     def _complete(self, event: dict[str, Any]) -> None:
         error = object_of(event.get("error"))
         if error:
-            self._add_error(error)
+            self._add_error("turn end", error)
         else:
             self._add_reply("turn end", content_text(event.get("last_agent_message")))
-        self._agent.status = "error" if error else "completed"
+        if self._aborted_turn is None or text_of(event.get("turn_id")) != self._aborted_turn:
+            self._agent.status = "error" if error else "completed"
 
-    def _add_error(self, error: dict[str, Any]) -> None:
+    def _add_error(self, source: Source, error: dict[str, Any]) -> None:
         text = error_text(error)
-        if self._texts.is_new("item", "error", text):
+        if self._texts.is_new(source, "error", text):
             self._add("error", text, category=error_category(error))
 
-    def _interrupt(self, reason: str) -> None:
-        self._agent.status = None
+    def _interrupt(self, reason: str, turn: str | None = None) -> None:
+        if reason == "review_ended":
+            return
+        self._agent.status, self._aborted_turn = None, turn
         if not self._is_interrupted:
             self._add("interruption", f"Turn aborted: {reason}")
         self._is_interrupted = True
@@ -309,7 +319,7 @@ class ThreadReader:
     def _note_failure(self, event: dict[str, Any]) -> None:
         """Remember that a tool failed: its result follows."""
         use_id, code = text_of(event.get("call_id")) or text_of(event.get("id")), event.get("exit_code")
-        has_failed = event.get("success") is False or event.get("status") in {"failed", "declined"}
+        has_failed = event.get("success") is False or text_of(event.get("status")) in {"failed", "declined"}
         has_failed = has_failed or (isinstance(code, int) and code != 0)
         has_failed = has_failed or "Err" in object_of(event.get("result"))
         if use_id and has_failed and len(self._failed) < _MOST_FAILED:
@@ -330,42 +340,10 @@ class ThreadReader:
             self._add("note", "Review begins." if kind == "EnteredReviewMode" else "Review ends.")
         else:
             self._note_failure(item)
-            if kind == "CollabAgentToolCall":
-                self._read_spawn(item)
-
-    def _read_spawn(self, item: dict[str, Any]) -> None:
-        """Name the sub-agents that were started, also where their files are missing."""
-        if item.get("tool") not in {"spawn_agent", "spawnAgent"}:
-            return
-        agents = item.get("receiver_agents")
-        for receiver in map(object_of, agents if isinstance(agents, list) else ()):
-            if name := text_of(receiver.get("thread_id")):
-                agent = self._activity.agent(name)
-                agent.name = agent.name or text_of(receiver.get("agent_nickname"))
-                agent.role = agent.role or text_of(receiver.get("agent_role"))
-                agent.parent = self._thread.agent_id
-                agent.description = (
-                    agent.description or content_text(item.get("prompt"))[:_LONGEST_DESCRIPTION] or None
-                )
+            self._spawned.read_item(item)
 
     def _read_communication(self, message: dict[str, Any]) -> None:
         author, recipient = text_of(message.get("author")), text_of(message.get("recipient"))
         text = content_text(message.get("content"))
         if text and self._texts.is_new("event", "message", text):
             self._add("note", f"{author or 'an agent'} to {recipient or 'an agent'}: {text}")
-
-
-class _ShownTexts:
-    """Counts the texts of each source, so that what several of them have is shown once."""
-
-    def __init__(self) -> None:
-        self._counts: dict[int, dict[str, int]] = {}  # by text: by source
-
-    def is_new(self, source: str, kind: EntryKind | str, text: str) -> bool:
-        key = hash((kind, " ".join(text.split())))
-        counts = self._counts.setdefault(key, {})
-        shown = max(counts.values(), default=0)
-        counts[source] = counts.get(source, 0) + 1
-        if len(self._counts) > _MOST_TEXTS:
-            del self._counts[next(iter(self._counts))]
-        return counts[source] > shown

@@ -23,6 +23,9 @@ _TAGS = (
     "plugins_instructions",
     "collaboration_mode",
     "model_switch",
+    "multi_agent_mode",
+    "personality_spec",
+    "token_budget",
     "turn_aborted",
     "subagent_notification",
     "user_action",
@@ -31,6 +34,7 @@ _TOOL_TEXT = re.compile(rf"\s*(?:<(?:{'|'.join(_TAGS)})>|# AGENTS\.md instructio
 _SHOWN_WHOLE = "<subagent_notification>"
 _CATEGORIES = {
     "usage_limit_exceeded": "rate_limit",
+    "rate_limit_exceeded": "rate_limit",
     "server_overloaded": "rate_limit",
     "context_window_exceeded": "context_length",
     "unauthorized": "authentication",
@@ -39,6 +43,7 @@ _CATEGORIES = {
     "response_stream_disconnected": "network",
     "sandbox_error": "tool_error",
     "cyber_policy": "refusal",
+    "misalignment_policy_violation": "refusal",
 }
 _STATUS_CATEGORIES = {401: "authentication", 403: "authentication", 429: "rate_limit", 529: "rate_limit"}
 _LARGEST_INDEX = 64 << 20  # bytes

@@ -37,6 +37,8 @@ class HistoryFilter:
 
     def _is_of_parent(self, record: dict[str, Any], time: int) -> bool:
         thread, record_type = self._thread, record.get("type")
+        if record_type == "session_meta" and object_of(record.get("payload")).get("id") == thread.id:
+            return False
         if thread.history_end is not None:
             ordinal = record.get("ordinal")
             self._is_over = isinstance(ordinal, int) and ordinal >= thread.history_end

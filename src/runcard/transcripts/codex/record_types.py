@@ -30,6 +30,7 @@ OLD_TYPES = frozenset(
         "custom_tool_call_output",
     ]
 )
+_HEADER_FIELDS = frozenset(["instructions", "git", "cwd", "cli_version"])
 
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
@@ -40,7 +41,12 @@ def is_session_record(record: Mapping[str, Any]) -> bool:
 
 def is_old_header(record: Mapping[str, Any]) -> bool:
     """Whether a record is the first one of a file with a record in each line, but without the envelope."""
-    return "id" in record and "timestamp" in record and ("instructions" in record or "git" in record)
+    return (
+        "id" in record
+        and "timestamp" in record
+        and not _HEADER_FIELDS.isdisjoint(record)
+        and "type" not in record
+    )
 
 
 def is_old_document(record: Mapping[str, Any]) -> bool:

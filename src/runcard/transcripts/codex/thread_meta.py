@@ -83,6 +83,7 @@ def thread_of_header(header: Mapping[str, Any], file_id: str) -> ThreadMeta:
     """The thread of the first record of an older version, which has no type."""
     thread = ThreadMeta(text_of(header.get("id")) or file_id)
     thread.created = milliseconds(header.get("timestamp"))
+    thread.cwd, thread.version = text_of(header.get("cwd")), text_of(header.get("cli_version"))
     _set_git(thread, object_of(header.get("git")))
     return thread
 
