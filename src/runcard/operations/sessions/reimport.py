@@ -209,13 +209,23 @@ def _sources_of(record: Record, document: Team, tool: str) -> Sequence[StoredSou
     A document of version 1.0.0 has no room for them: they are in the journal.
     """
     data = document.to_dict()
-    if "origin_session" in data:
-        return data.get("sources") or () if data["origin_session"].get("tool") == tool else ()
     if data["version"] == TEAM.latest:
-        return ()
-    payloads = list(_payloads(record))
-    is_import = any((payload.get("spec") or {}).get("tool") == tool for payload in payloads)
-    return [source for payload in payloads for source in payload.get("sources") or ()] if is_import else ()
+        is_import = _object(data.get("origin_session")).get("tool") == tool
+        lists = [data.get("sources")]
+    else:
+        payloads = list(_payloads(record))
+        is_import = any(_object(payload.get("spec")).get("tool") == tool for payload in payloads)
+        lists = [payload.get("sources") for payload in payloads]
+    every = (source for each in lists if isinstance(each, list) for source in each)
+    return [source for source in every if _is_comparable(source)] if is_import else []
+
+
+def _is_comparable(source: object) -> bool:
+    """Whether an entry of `sources` has what it is compared by; one of another program may not."""
+    match source:
+        case {"source": str(), "bytes": int(), "sha256": str()}:
+            return isinstance(_object(source).get("messages"), int | None)
+    return False
 
 
 def _payloads(record: Record) -> Iterator[JsonObject]:
@@ -226,7 +236,11 @@ def _payloads(record: Record) -> Iterator[JsonObject]:
 
 
 def _keeps_secrets(record: Record) -> bool:
-    return any((payload.get("options") or {}).get("keep_secrets") for payload in _payloads(record))
+    return any(_object(payload.get("options")).get("keep_secrets") for payload in _payloads(record))
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _has_workspace(record: Record) -> bool:
