@@ -6,7 +6,8 @@ from typing import Any
 
 import runcard
 from runcard.operations.checks.verify import summary, verify
-from runcard.operations.sessions.import_sessions import ImportedSession, import_sessions
+from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.operations.sessions.session_import import ImportedSession
 from transcripts.session_files import assistant, lines, usage, user
 from whole_ledgers import entries, ledgers
 

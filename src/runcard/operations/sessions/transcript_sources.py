@@ -5,20 +5,26 @@ the next import finds what was added later: of a file that only grows, its lengt
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from runcard.files import is_safe_id, open_regular
+from runcard.store.sessions.copying import MAX_FILE_SIZE
+from runcard.store.sessions.copying.omission_reasons import NotCopiedError
 from runcard.store.sessions.instance_copies import TranscriptSource
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.content import TranscriptFile, UnreadPart
+from runcard.transcripts.session_file import ZSTD, failure_reason
+from runcard.transcripts.zstd_file import UnpackError, unpacked
 
 _BLOCK = 1 << 18
 _GROWING = ".jsonl"  # of files that only grow
 _DATABASE = ".db"  # read in one transaction
+
+Export = Callable[[SessionFiles], Iterator[bytes]]  # the records of a session as JSON lines
 
 
 class FileState(NamedTuple):
@@ -41,9 +47,14 @@ def states_before(files: Iterable[TranscriptFile]) -> dict[str, FileState]:
 
 
 def transcript_sources(
-    files: SessionFiles, states: Mapping[str, FileState]
+    files: SessionFiles, states: Mapping[str, FileState], export: Export | None = None
 ) -> tuple[list[TranscriptSource], list[UnreadPart]]:
-    """The files of a session, in order, as they were before, and those that cannot be read."""
+    """The files of a session, in order, as they were before, and those that cannot be read.
+
+    With `export`, what it gives stands for the files.
+    """
+    if export is not None:
+        return ([_exported(files, export)] if files.paths else []), []
     sources: list[TranscriptSource] = []
     unread: list[UnreadPart] = []
     names: set[str] = set()
@@ -51,13 +62,25 @@ def transcript_sources(
         try:
             size, digest = _state_of(path, states.get(path))
         except OSError as error:
-            unread.append(UnreadPart(path, None, error.strerror or str(error)))
+            unread.append(UnreadPart(path, None, failure_reason(error)))
             continue
-        name = _free_name(os.path.basename(path), path, names)
-        sources.append(
-            TranscriptSource(os.path.abspath(path), name, size, digest, partial(_blocks, path, size))
-        )
+        is_packed = path.endswith(ZSTD)
+        name = _free_name(os.path.basename(path).removesuffix(ZSTD), path, names)
+        read = partial(_unpacked_blocks if is_packed else _blocks, path, size)
+        source = TranscriptSource(os.path.abspath(path), name, size, digest, read, is_same=not is_packed)
+        sources.append(source)
     return sources, unread
+
+
+def _exported(files: SessionFiles, export: Export) -> TranscriptSource:
+    """The lines that stand for the files of a session: where several sessions share a file, those of this one."""
+    hasher, size, lines = sha256(), 0, 0
+    for line in export(files):
+        hasher.update(line)
+        size += len(line)
+        lines += 1
+    path, name = os.path.abspath(files.paths[0]), f"{files.tool}.jsonl"
+    return TranscriptSource(path, name, size, hasher.hexdigest(), partial(export, files), lines)
 
 
 def _state_of(path: str, before: FileState | None) -> tuple[int, str]:
@@ -101,3 +124,17 @@ def _blocks(path: str, size: int) -> Iterator[bytes]:
         while size > 0 and (block := file.read(min(_BLOCK, size))):
             size -= len(block)
             yield block
+
+
+def _unpacked_blocks(path: str, _: int) -> Iterator[bytes]:
+    """What a compressed file holds: secrets in it could not be masked otherwise. No more than the largest file."""
+    done = 0
+    try:
+        with open(open_regular(path, follow=True), "rb") as raw, closing(unpacked(raw)) as file:
+            while block := file.read(_BLOCK):
+                done += len(block)
+                if done > MAX_FILE_SIZE:
+                    raise NotCopiedError(f"larger than {MAX_FILE_SIZE:,} bytes when it is unpacked")
+                yield block
+    except UnpackError as error:
+        raise NotCopiedError(str(error)) from error
