@@ -14,6 +14,7 @@ from runcard.operations.sessions.source_changes import Change, compare_sources
 from runcard.store.sessions.instance_copies import TranscriptSource
 
 PATH = "/home/u/.claude/projects/p/s-1.jsonl"
+SESSION = "s-1"
 KEY = "sk-ant-api03-" + "Zx9" * 30
 
 
@@ -31,7 +32,7 @@ def source(data: bytes, path: str = PATH, **more: Any) -> TranscriptSource:
 
 
 def change(stored: list[dict[str, Any]], now: list[TranscriptSource]) -> Change:
-    return compare_sources(stored, now).change
+    return compare_sources(stored, now, SESSION).change
 
 
 @given(st.binary(), st.binary(min_size=1))
@@ -43,7 +44,7 @@ def test_a_file_that_begins_with_what_was_imported_has_grown(before: bytes, more
 @given(st.binary(), st.binary())
 def test_any_other_file_was_rewritten(before: bytes, now: bytes) -> None:
     if len(now) >= len(before) and not now.startswith(before):
-        found = compare_sources([entry(before)], [source(now)])
+        found = compare_sources([entry(before)], [source(now)], SESSION)
         assert found == (Change.REWRITTEN, "the beginning of s-1.jsonl was changed")
 
 
@@ -56,7 +57,7 @@ def test_a_file_that_has_grown_since_it_was_read_now_is_ahead(tmp_path: Path) ->
     assert change([entry(b"one 222", str(path))], [now]) is Change.REWRITTEN
     assert change([entry(b"one two three four", str(path))], [now]) is Change.REWRITTEN
     path.unlink()
-    assert "could not be read" in str(compare_sources([entry(b"one two", str(path))], [now]).reason)
+    assert "could not be read" in str(compare_sources([entry(b"one two", str(path))], [now], SESSION).reason)
 
 
 def test_of_several_files_the_worst_counts() -> None:
@@ -66,7 +67,7 @@ def test_of_several_files_the_worst_counts() -> None:
     assert change(stored, [source(b"a", a), source(b"b+", b)]) is Change.GROWN
     assert change(stored, [source(b"a", a), source(b"b", b), source(b"c", "/p/c.jsonl")]) is Change.GROWN
     assert change(stored, [source(b"X", a), source(b"b+", b)]) is Change.REWRITTEN
-    assert compare_sources(stored, [source(b"a+", a)]) == (Change.REWRITTEN, "b.jsonl is gone")
+    assert compare_sources(stored, [source(b"a+", a)], SESSION) == (Change.REWRITTEN, "b.jsonl is gone")
     assert change(stored, [source(b"a", a), source(b"c", "/p/c.jsonl")]) is Change.REWRITTEN
     assert change([], []) is Change.SAME
 
@@ -116,5 +117,20 @@ def test_a_file_of_which_less_can_be_read_than_before_was_rewritten() -> None:
         yield b"on"
         raise OSError(5, "Input/output error")
 
-    found = compare_sources([entry(b"one")], [source(b"one two", read=broken)])
+    found = compare_sources([entry(b"one")], [source(b"one two", read=broken)], SESSION)
     assert found == (Change.REWRITTEN, "s-1.jsonl could not be read: Input/output error")
+
+
+def test_copies_of_the_lines_in_files_of_other_sessions_are_no_change() -> None:
+    own, other = "/p/s-1.jsonl", "/p/s-2.jsonl"
+    assert change([entry(b"a", own)], [source(b"b", other)]) is Change.SAME  # its own file was deleted
+    assert change([entry(b"a", own)], []) is Change.SAME
+    assert change([entry(b"b", other)], [source(b"a", own)]) is Change.GROWN  # only copies were imported
+    renamed = compare_sources([entry(b"a", own)], [source(b"a", "/p/new-s-1.jsonl")], SESSION)
+    assert renamed == (Change.REWRITTEN, "s-1.jsonl is gone")
+
+
+def test_a_session_that_its_tool_keeps_elsewhere_now_is_compared_by_its_messages() -> None:
+    stored = [entry(b"old", "/data/storage/message/m.json", messages=3)]
+    assert change(stored, [source(b"new", "/data/opencode.db", messages=4)]) is Change.GROWN
+    assert change(stored, [source(b"new", "/data/opencode.db", messages=2)]) is Change.REWRITTEN

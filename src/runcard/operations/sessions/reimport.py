@@ -148,11 +148,7 @@ class EarlierImports:
             with contextlib.suppress(RuncardError, OSError):
                 document = record.document()
                 if isinstance(document, Team) and (stored := _sources_of(record, document, self._tool)):
-                    yield StoredImport(record, document, self._compare(stored))
-
-    def _compare(self, stored: Sequence[StoredSource]) -> SourceChange:
-        """One whose files are all gone has not changed: a tool deletes them after some time."""
-        return compare_sources(stored, self._sources) if self._sources else SourceChange(Change.SAME)
+                    yield StoredImport(record, document, compare_sources(stored, self._sources, self._id))
 
     def _loss(self, old: StoredImport, new: Record, document: Team) -> str | None:
         """What the earlier import has and the new one has not, by the options of the two."""
