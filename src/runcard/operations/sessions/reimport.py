@@ -154,12 +154,10 @@ class EarlierImports:
         """What the earlier import has and the new one has not, by the options of the two."""
         if not os.path.lexists(old.record.path):
             return None  # an archive that a killed process has deleted in part
-        copies = {
-            file_name(source) for source in _sources_of(new, document, self._tool) if source.get("path")
-        }
+        copies = {name for source in _sources_of(new, document, self._tool) for name in _copy_names(source)}
         for source in _sources_of(old.record, old.document, self._tool):
-            if source.get("path") and file_name(source) not in copies:
-                return f"only it has a copy of {printable(file_name(source))}"
+            if source.get("path") and copies.isdisjoint(_copy_names(source)):
+                return f"only it has a copy of {printable(os.path.basename(source['source']))}"
         if _keeps_secrets(old.record) and not _keeps_secrets(new):
             return "only it was imported with --keep-secrets"
         return "only it has a workspace" if _has_workspace(old.record) and not _has_workspace(new) else None
@@ -214,6 +212,12 @@ def _sources_of(record: Record, document: Team, tool: str) -> Sequence[StoredSou
         lists = [payload.get("sources") for payload in payloads]
     every = (source for each in lists if isinstance(each, list) for source in each)
     return [source for source in every if _is_comparable(source)] if is_import else []
+
+
+def _copy_names(source: StoredSource) -> set[str]:
+    """The names of a file that was stored, and of its copy; none if it was not stored."""
+    path = source.get("path")
+    return {file_name(source), os.path.basename(path)} if isinstance(path, str) else set()
 
 
 def _is_comparable(source: object) -> bool:
