@@ -307,7 +307,7 @@ class _Importer:
     def _import(self, candidate: _Candidate) -> ImportedSession | None:
         """Store one session; None if there is nothing in it."""
         files, clock = candidate.files, Clock()
-        sources, unread = transcript_sources(files)
+        sources, unread = transcript_sources(files, getattr(self._source, "export", None))
         team_id = safe_id(files.tool, files.session)
         with SessionDirectory(self._options.store, team_id, clock.started, self._options.modes) as directory:
             parts, logs, more = self._read(candidate, directory)

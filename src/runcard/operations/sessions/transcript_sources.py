@@ -4,7 +4,7 @@ A file is read as long as it was when its digest was computed: a session that is
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 
@@ -15,9 +15,15 @@ from runcard.transcripts.content import UnreadPart
 
 _BLOCK = 1 << 18
 
+Export = Callable[[SessionFiles], Iterator[bytes]]  # the records of a session as JSON lines
 
-def transcript_sources(files: SessionFiles) -> tuple[list[TranscriptSource], list[UnreadPart]]:
-    """The files of a session, in order, and those that cannot be read."""
+
+def transcript_sources(
+    files: SessionFiles, export: Export | None = None
+) -> tuple[list[TranscriptSource], list[UnreadPart]]:
+    """The files of a session, in order, and those that cannot be read; with `export`, what it gives in place of them."""
+    if export is not None:
+        return ([_exported(files, export)] if files.paths else []), []
     sources: list[TranscriptSource] = []
     unread: list[UnreadPart] = []
     names: set[str] = set()
@@ -32,6 +38,17 @@ def transcript_sources(files: SessionFiles) -> tuple[list[TranscriptSource], lis
             TranscriptSource(os.path.abspath(path), name, size, digest, partial(_blocks, path, size))
         )
     return sources, unread
+
+
+def _exported(files: SessionFiles, export: Export) -> TranscriptSource:
+    """The lines that stand for the files of a session: where several sessions share a file, those of this one."""
+    hasher, size, lines = sha256(), 0, 0
+    for line in export(files):
+        hasher.update(line)
+        size += len(line)
+        lines += 1
+    path, name = os.path.abspath(files.paths[0]), f"{files.tool}.jsonl"
+    return TranscriptSource(path, name, size, hasher.hexdigest(), partial(export, files), lines)
 
 
 def sources_digest(sources: Iterable[TranscriptSource]) -> str:
