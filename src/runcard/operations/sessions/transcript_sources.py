@@ -5,13 +5,18 @@ A file is read as long as it was when its digest was computed: a session that is
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 
 from runcard.files import is_safe_id, open_regular
+from runcard.store.sessions.copying import MAX_FILE_SIZE
+from runcard.store.sessions.copying.omission_reasons import NotCopiedError
 from runcard.store.sessions.instance_copies import TranscriptSource
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.content import UnreadPart
+from runcard.transcripts.session_file import ZSTD, failure_reason
+from runcard.transcripts.zstd_file import UnpackError, unpacked
 
 _BLOCK = 1 << 18
 
@@ -31,12 +36,13 @@ def transcript_sources(
         try:
             size, digest = _digest(path)
         except OSError as error:
-            unread.append(UnreadPart(path, None, error.strerror or str(error)))
+            unread.append(UnreadPart(path, None, failure_reason(error)))
             continue
-        name = _free_name(os.path.basename(path), path, names)
-        sources.append(
-            TranscriptSource(os.path.abspath(path), name, size, digest, partial(_blocks, path, size))
-        )
+        is_packed = path.endswith(ZSTD)
+        name = _free_name(os.path.basename(path).removesuffix(ZSTD), path, names)
+        read = partial(_unpacked_blocks if is_packed else _blocks, path, size)
+        source = TranscriptSource(os.path.abspath(path), name, size, digest, read, is_same=not is_packed)
+        sources.append(source)
     return sources, unread
 
 
@@ -84,3 +90,17 @@ def _blocks(path: str, size: int) -> Iterator[bytes]:
         while size > 0 and (block := file.read(min(_BLOCK, size))):
             size -= len(block)
             yield block
+
+
+def _unpacked_blocks(path: str, _: int) -> Iterator[bytes]:
+    """What a compressed file holds: secrets in it could not be masked otherwise. No more than the largest file."""
+    done = 0
+    try:
+        with open(open_regular(path, follow=True), "rb") as raw, closing(unpacked(raw)) as file:
+            while block := file.read(_BLOCK):
+                done += len(block)
+                if done > MAX_FILE_SIZE:
+                    raise NotCopiedError(f"larger than {MAX_FILE_SIZE:,} bytes when it is unpacked")
+                yield block
+    except UnpackError as error:
+        raise NotCopiedError(str(error)) from error
