@@ -69,7 +69,7 @@ def doctor(cli: Cli, code: int = 0) -> dict[str, Any]:
 
 def tool(cli: Cli, code: int = 0) -> dict[str, Any]:
     """The only tool that has sessions."""
-    (found,) = doctor(cli, code)["transcripts"]
+    (found,) = doctor(cli, code)["session_files"]
     return found  # type: ignore[no-any-return]
 
 
@@ -78,7 +78,7 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert "none found" in outcome.out
     assert doctor(cli).keys() == {
-        *("runcard", "python", "platform", "transcripts", "searched_stores", "stores", "settings"),
+        *("runcard", "python", "platform", "session_files", "searched_stores", "stores", "settings"),
         *("clients", "extras", "disks", "warnings"),
     }
 
@@ -212,7 +212,7 @@ def test_codex_gemini_and_opencode(cli: Cli, home: Path) -> None:
         database.execute("CREATE TABLE session (id TEXT, parent_id TEXT)")
         database.execute("INSERT INTO session VALUES ('ses_1', NULL), ('ses_2', 'ses_1')")
         database.commit()
-    codex, gemini, opencode = doctor(cli, 2)["transcripts"]
+    codex, gemini, opencode = doctor(cli, 2)["session_files"]
     assert (codex["sessions"], codex["retention"]["kind"], codex["days_left"]) == (1, "never", None)
     assert (gemini["sessions"], gemini["files"], gemini["days_left"]) == (1, 2, 3)
     assert (opencode["sessions"], opencode["retention"]["kind"]) == (1, "never")
@@ -254,7 +254,7 @@ def test_hostile_files_of_a_tool(cli: Cli, home: Path, here: Path) -> None:
 
 def test_a_home_that_does_not_exist(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/nonexistent/home")
-    assert doctor(cli)["transcripts"] == []
+    assert doctor(cli)["session_files"] == []
 
 
 def test_runs_that_are_open_or_dead(cli: Cli, tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ def test_files_of_another_user_are_named(home: Path, here: Path) -> None:
         "print(json.dumps(doctor().to_dict()))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    (found,) = json.loads(done.stdout)["transcripts"]
+    (found,) = json.loads(done.stdout)["session_files"]
     assert found["sessions"] == 1
     assert found["unread"][0]["path"] == str(hidden)
 

@@ -43,8 +43,8 @@ def _entry(name: str, texts: Iterable[str | None], *commands: str) -> list[str]:
 
 
 def _transcripts(report: JsonObject) -> list[str]:
-    lines = [line for tool in report["transcripts"] for line in _transcript(tool)]
-    if any(tool["not_imported"] for tool in report["transcripts"]):
+    lines = [line for tool in report["session_files"] for line in _transcript(tool)]
+    if any(tool["not_imported"] for tool in report["session_files"]):
         lines += _entry("looked in", [", ".join(report["searched_stores"])])
     return lines or ["  none found"]
 

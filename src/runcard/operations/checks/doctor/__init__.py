@@ -82,7 +82,7 @@ class DoctorReport:
             "runcard": __version__,
             "python": self.python,
             "platform": sys.platform,
-            "transcripts": [tool.to_dict(self.now) for tool in self.transcripts],
+            "session_files": [tool.to_dict(self.now) for tool in self.transcripts],
             "searched_stores": self.searched,
             "stores": [store.to_dict() for store in self.stores],
             "settings": self.settings.to_dict(),
