@@ -73,7 +73,10 @@ def test_a_call_in_two_files_counts_once_and_belongs_to_the_sub_agent(tmp_path: 
     claude(tmp_path, assistant("msg_2", isSidechain=True, agentId="a7"), name=f"{folder}/agent-a7.jsonl")
     write(tmp_path / "projects/-home-u-shop" / folder / "agent-a7.meta.json", {"agentType": "Explore"})
     found = calls(TOOL, tmp_path)
-    assert sorted(str(call.origin.agent) for call in found) == ["Explore", MAIN]
+    assert sorted((str(call.origin.agent), call.origin.agent_id) for call in found) == [
+        ("Explore", "a7"),
+        (MAIN, MAIN),
+    ]
     assert {call.origin.session for call in found} == {"s-1"}
 
 
@@ -85,7 +88,8 @@ def test_a_message_of_a_sub_agent_may_only_be_in_a_progress_line(tmp_path: Path)
         "data": {"type": "agent_progress", "agentId": "a7", "message": inner},
     }
     claude(tmp_path, assistant("msg_1"), progress)
-    assert {call.origin.agent for call in calls(TOOL, tmp_path)} == {MAIN, "a7"}
+    found = calls(TOOL, tmp_path)
+    assert {call.origin.agent for call in found} == {call.origin.agent_id for call in found} == {MAIN, "a7"}
     claude(tmp_path, assistant("msg_2", isSidechain=True, agentId="a7"), name="agent-a7.jsonl")
     assert len(calls(TOOL, tmp_path)) == 2
 
@@ -114,7 +118,7 @@ def test_a_call_that_a_fork_copied_belongs_to_the_first_session(tmp_path: Path, 
 def test_a_side_chain_without_an_agent_is_not_the_main_agent(tmp_path: Path) -> None:
     claude(tmp_path, assistant(isSidechain=True))
     (call,) = calls(TOOL, tmp_path)
-    assert call.origin.agent is None
+    assert call.origin.agent is call.origin.agent_id is None
 
 
 def test_a_project_is_where_the_session_started_not_where_a_command_ran(tmp_path: Path) -> None:

@@ -188,8 +188,9 @@ def test_what_the_parent_did_later_is_no_history(tmp_path: Path) -> None:
 def test_a_sub_agent_that_begins_afresh_may_have_a_call_as_large_as_one_of_its_parent(tmp_path: Path) -> None:
     session(tmp_path, "t-1", meta(), *parent_events(OLD_TIMES))
     session(tmp_path, "t-2", meta("t-2", CREATED, **CHILDREN[2]), turn(), event(FIRST, FIRST, LATER))
-    found = {(call.origin.session, call.origin.agent) for call in calls(TOOL, tmp_path)}
-    assert found == {("t-1", MAIN), ("t-1", "explorer")}
+    origins = [call.origin for call in calls(TOOL, tmp_path)]
+    found = {(origin.session, origin.agent, origin.agent_id) for origin in origins}
+    assert found == {("t-1", MAIN, MAIN), ("t-1", "explorer", "t-2")}
 
 
 def test_a_copy_in_the_archive_counts_once(tmp_path: Path) -> None:

@@ -68,7 +68,11 @@ def test_messages_of_the_database(tmp_path: Path) -> None:
     )
     found = calls(TOOL, tmp_path)
     assert sums(found) == (2, 2 * 5060, 2 * 302, 2 * 4002, 2 * 1036, 0, 204)
-    assert {(call.origin.session, call.origin.agent) for call in found} == {("s-1", "main"), ("s-0", "build")}
+    origins = [call.origin for call in found]
+    assert {(origin.session, origin.agent, origin.agent_id) for origin in origins} == {
+        ("s-1", "main", "main"),
+        ("s-0", "build", "child"),
+    }
 
 
 @pytest.mark.parametrize(

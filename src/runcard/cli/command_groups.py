@@ -11,6 +11,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "rerun": ("runs.rerun", "Run a recorded command again and compare."),
         "close": ("runs.close", "Close runs whose process died."),
         "collect": ("sessions.collect", "Collect the work of a team of agents into a session."),
+        "import": ("sessions.import_", "Store the sessions of agent tools: Claude Code, Codex and others."),
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
     "Look": {

@@ -23,6 +23,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard run --experiment personas -- python generate.py",
         "runcard experiment show personas",
     ),
+    "import": (
+        "runcard import claude-code",
+        "runcard import codex --all --since 7d",
+        "runcard import claude-code ~/backup/claude --session 0f7c2a --json",
+    ),
     "experiment create": ("runcard experiment create personas --config base.yaml",),
     "experiment delete": ("runcard experiment delete personas",),
     "experiment list": ("runcard experiment list",),

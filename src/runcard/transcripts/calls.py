@@ -35,6 +35,7 @@ class CallOrigin(NamedTuple):
     project: str | None  # the folder in which the session was started
     branch: str | None
     is_copy: bool = False  # the session is a fork, and the call is of an earlier one
+    agent_id: str | None = None  # the id that the tool gives the agent; MAIN; None: not known
 
 
 class UsageKind(NamedTuple):

@@ -150,6 +150,7 @@ class _RolloutReader:
         self._cwd: str | None = None
         self._branch: str | None = None
         self._agent: str | None = MAIN
+        self._is_subagent = False
         self._totals: tuple[object, ...] | None = None
         content.thread = self._thread
 
@@ -199,13 +200,18 @@ class _RolloutReader:
         thread.root = session if session and session != thread.id else spawner
         if spawner or source or meta.get("thread_source") == "subagent":
             names = (spawned.get("agent_nickname"), spawned.get("agent_role"), spawned.get("agent_path"))
+            self._is_subagent = True
             self._agent = next(filter(None, map(text_of, names)), thread.id)
         self._provider = text_of(meta.get("model_provider"))
         self._cwd = text_of(meta.get("cwd"))
         self._branch = text_of(object_of(meta.get("git")).get("branch"))
 
     def _origin(self) -> CallOrigin:
-        return CallOrigin(NAME, self._thread.root or self._thread.id, self._agent, self._cwd, self._branch)
+        thread = self._thread
+        agent_id = thread.id if self._is_subagent else MAIN
+        return CallOrigin(
+            NAME, thread.root or thread.id, self._agent, self._cwd, self._branch, agent_id=agent_id
+        )
 
     def _count(self, info: dict[str, Any], time: int) -> None:
         total, last = info.get("total_token_usage"), info.get("last_token_usage")

@@ -140,7 +140,8 @@ class _ChatReader:
         directories = self._meta.get("directories")
         first = text_of(directories[0]) if isinstance(directories, list) and directories else None
         project = _project_root(folder) or first or text_of(self._meta.get("projectHash"))
-        return CallOrigin(NAME, session or self._name, self._name if is_subagent else MAIN, project, None)
+        agent = self._name if is_subagent else MAIN
+        return CallOrigin(NAME, session or self._name, agent, project, None, agent_id=agent)
 
 
 def _project_root(folder: str) -> str | None:

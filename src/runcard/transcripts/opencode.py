@@ -171,7 +171,8 @@ def _add(
     project = text_of(folder) or text_of(path.get("cwd")) or text_of(path.get("root"))
     root = text_of(parent)
     agent = MAIN if root is None else text_of(message.get("agent") or message.get("mode")) or session
-    origin = CallOrigin(NAME, root or session, agent, project, None)
+    agent_id = MAIN if root is None else session
+    origin = CallOrigin(NAME, root or session, agent, project, None, agent_id=agent_id)
     kind, counts = kind_and_counts(
         usage, source="reported", model=text_of(usage.model), provider=text_of(usage.provider)
     )

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runcard.files import NotRegularFileError, open_regular
@@ -40,7 +40,7 @@ def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None
         is_old = file.tool == "opencode" and not file.path.endswith(".db")
         result.table.merge(content.calls, in_database if is_old else frozenset())
         in_database |= content.sessions
-        result.unread += _unread_parts(file, content, lines_before)
+        result.unread += content.unread_parts(file.path, lines_before)
         result.unknown_types += content.unknown_types
         result.files += not file.start
         threads += [content.thread] if content.thread is not None else []
@@ -55,13 +55,6 @@ def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None
 
 def _no_progress(files: int, size: int) -> None:
     """What is done is counted by whole files."""
-
-
-def _unread_parts(file: TranscriptFile, content: FileContent, lines_before: int) -> Iterable[UnreadPart]:
-    for line, reason in content.unread:
-        yield UnreadPart(file.path, None if line is None else line + lines_before, reason)
-    if content.unread_more:
-        yield UnreadPart(file.path, None, f"{content.unread_more:,} more lines")
 
 
 def _read(file: TranscriptFile, _: Progress) -> FileContent:

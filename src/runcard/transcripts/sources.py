@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Protocol
 from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, NotRegularFileError, open_regular, printable, unreadable, walk
 from runcard.transcripts import claude_code, codex, gemini, opencode
+from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
 from runcard.transcripts.line_reader import LONGEST, open_lines
 
@@ -23,8 +24,11 @@ class AgentTool(Protocol):
 
     NAME: str
     TITLE: str
-    NOT_WRITTEN: tuple[str, ...]  # kinds of calls that are in no file of the tool
     IS_DIVISIBLE: bool  # whether parts of a file can be read by themselves
+
+    @property
+    def NOT_WRITTEN(self) -> tuple[str, ...]:  # noqa: N802 - a constant; kinds of calls that are in no file of the tool
+        ...
 
     def folders(self, environ: Mapping[str, str]) -> list[str]: ...
     def subfolders(self, folder: str) -> list[str]: ...
@@ -33,6 +37,16 @@ class AgentTool(Protocol):
     def read(self, path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent: ...
 
 
+class SessionTool(AgentTool, Protocol):
+    """The module of a tool whose sessions can be imported: with what its files say beside the calls."""
+
+    def sessions(
+        self, files: Sequence[TranscriptFile]
+    ) -> tuple[list[SessionFiles], list[UnreadPart]]: ...  # the files of each session, the main one first
+    def read_activity(self, files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]: ...
+
+
+SESSION_TOOLS: dict[str, SessionTool] = {claude_code.NAME: claude_code}
 SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
 
 

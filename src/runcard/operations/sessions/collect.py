@@ -137,10 +137,10 @@ def collect(  # noqa: PLR0913 - one for each option of the command
             known.ARTIFACTS_METADATA_ONLY: metadata_only,
         }
     )
-    _check_allowed(settings, schema)
+    check_allowed(settings, schema)
     use_masking_settings(settings)
     options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
-    _check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
+    check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()
     checked = read_spec(
         spec, clock.started, UsageReader(prices), limits=settings.limits, keep_secrets=keep_secrets
@@ -155,7 +155,7 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     return replace(collected, path=path, remarks=tuple(remarks))
 
 
-def _check_allowed(settings: Settings, schema: str) -> None:
+def check_allowed(settings: Settings, schema: str) -> None:
     if schema not in TEAM.versions:
         raise UsageError(
             f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
@@ -192,7 +192,7 @@ def _assemble(
     )
 
 
-def _check_quota(store: str, gigabytes: float | None) -> None:
+def check_quota(store: str, gigabytes: float | None) -> None:
     if gigabytes is None:
         return
     from runcard.operations.archives.prune import store_size  # noqa: PLC0415 - few have a quota

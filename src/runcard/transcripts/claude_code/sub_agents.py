@@ -1,0 +1,129 @@
+"""Who started a sub-agent, and for what: gathered from all files of a session, in any order.
+
+The tool use that starts a sub-agent is in the file of its parent. Newer versions name that tool use in the file beside the
+sub-agent's own; others name the sub-agent in the result of the tool, or in the `progress` lines of the parent.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.transcripts.activity import SessionActivity, Status
+from runcard.transcripts.calls import MAIN
+from runcard.transcripts.claude_code.file_names import agent_facts, agent_of
+from runcard.transcripts.content import object_of, text_of
+
+STARTERS = frozenset(["Agent", "Task"])  # the tools that start sub-agents
+_MOST = 10_000  # tool uses that are remembered until their result comes
+_STATUS: dict[object, Status] = {
+    "completed": "completed",
+    "failed": "error",
+    "killed": "terminated",
+    "stopped": "terminated",
+}
+_NOTIFIED = re.compile(
+    r"<task-notification>.{0,400}?<task-id>([^<]{1,200})</task-id>.{0,8000}?<status>([^<]{1,40})</status>",
+    re.DOTALL,
+)
+
+
+@dataclass
+class _SubAgent:
+    """What is known about one; None where it is not."""
+
+    role: str | None = None
+    description: str | None = None
+    name: str | None = None
+    parent: str | None = None
+    use_id: str | None = None
+    status: Status | None = None
+
+    def fill(self, **facts: str | None) -> None:
+        """Take over facts that are not known yet."""
+        for field, value in facts.items():
+            if value is not None and getattr(self, field) is None:
+                setattr(self, field, value)
+
+
+class SubAgents:
+    """The sub-agents of a session."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._known: dict[str, _SubAgent] = {}
+        self._by_use: dict[str, str] = {}  # the sub-agent that a tool use started
+        self._started: dict[str, tuple[str, dict[str, Any]]] = {}  # agent and input of tool uses
+        for path in paths:
+            if agent := agent_of(path):
+                facts = agent_facts(path)
+                self._known[agent] = _SubAgent(facts.role, facts.description, facts.name, use_id=facts.use_id)
+                if facts.use_id is not None:
+                    self._by_use[facts.use_id] = agent
+        self.with_file = frozenset(self._known)
+
+    def add_use(self, agent: str, use_id: str | None, tool: str | None, used: object) -> None:
+        """Note a tool use of an agent: it may start another one."""
+        if use_id is None or (tool not in STARTERS and use_id not in self._by_use):
+            return
+        if len(self._started) >= _MOST:
+            del self._started[next(iter(self._started))]
+        wanted = ("description", "subagent_type", "name")
+        self._started[use_id] = (agent, {name: text_of(object_of(used).get(name)) for name in wanted})
+        if (child := self._by_use.get(use_id)) is not None:
+            self._link(child, use_id)
+
+    def add_result(self, agent: str, use_id: str | None, result: object) -> None:
+        """Note the result of a tool use that may have been a sub-agent."""
+        facts = object_of(result)
+        child = text_of(facts.get("agentId"))
+        if child is None:
+            return
+        known = self.add_progress(agent, child, facts)
+        known.status = _STATUS.get(facts.get("status")) if isinstance(facts.get("status"), str) else None
+        if use_id is not None:
+            self._link(child, use_id)
+
+    def add_progress(self, agent: str, child: str, facts: dict[str, Any]) -> _SubAgent:
+        """Note that an agent has a sub-agent."""
+        known = self._known.setdefault(child, _SubAgent())
+        parent = agent if agent != child else None
+        known.fill(
+            parent=parent,
+            role=text_of(facts.get("agentType")),
+            description=text_of(facts.get("description")),
+        )
+        return known
+
+    def add_role(self, agent: str, role: str) -> None:
+        """Note the type of a sub-agent, which its own records name."""
+        self._known.setdefault(agent, _SubAgent()).fill(role=role)
+
+    def add_notification(self, text: str) -> None:
+        """Note how a sub-agent in the background ended, as the tool tells its parent."""
+        if match := _NOTIFIED.match(text):
+            self._known.setdefault(match[1], _SubAgent()).status = _STATUS.get(match[2])
+
+    def _link(self, child: str, use_id: str) -> None:
+        if (started := self._started.pop(use_id, None)) is None:
+            return
+        agent, used = started
+        self._known.setdefault(child, _SubAgent()).fill(
+            parent=agent if agent != child else None,
+            role=used["subagent_type"],
+            description=used["description"],
+            name=used["name"],
+        )
+
+    def describe(self, activity: SessionActivity, main: str | None) -> None:
+        """Set the facts of the agents that the session has. `main`: who started those whose parent is not known."""
+        for agent_id in self.with_file:
+            activity.agent(agent_id)
+        for agent_id, agent in activity.agents.items():
+            if agent_id == MAIN:
+                continue
+            known = self._known.get(agent_id, _SubAgent())
+            agent.role = agent.role or known.role
+            agent.description = agent.description or known.description
+            agent.name = agent.name or known.name
+            agent.status = agent.status or known.status
+            agent.parent = known.parent if known.parent in activity.agents else main
