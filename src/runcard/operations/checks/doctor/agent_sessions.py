@@ -1,13 +1,10 @@
 """The sessions of agent tools on this machine: how many, which are not imported, and when their tool deletes them.
 
-Files are looked at, not read: of a session only the beginning of one file, where its path does not name the session. A database
-is opened as one that does not change, so that SQLite writes no file beside it.
+Of the files only the first lines are read. A database is opened as one that does not change, so that SQLite writes no file beside it.
 """
 
 import contextlib
-import json
 import os
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,20 +14,16 @@ from urllib.parse import quote
 
 from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
-from runcard.files import open_regular
 from runcard.operations.checks.doctor.stored_sessions import StoredSessions
-from runcard.transcripts import claude_code, codex, gemini, opencode
-from runcard.transcripts.content import UnreadPart
+from runcard.transcripts import claude_code, gemini, opencode
+from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.retention import Retention, retention
-from runcard.transcripts.sources import SOURCES, own_files
+from runcard.transcripts.sources import SESSION_TOOLS, SOURCES, own_files
 
 SOON = 7  # days
 _DAY = 86400.0
-_BEGINNING = 1 << 16  # bytes of a file that are read
 _MOST_PROJECTS = 1000
 _MOST_UNREAD = 100  # that are named
-_SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
-_FOLDER = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LAST_TIME = 253402300799.0  # of the year 9999
 
 
@@ -39,10 +32,11 @@ class AgentSession:
     """One session of a tool."""
 
     id: str
-    group: str  # the folder whose sessions are deleted together, by the tool's own settings
-    files: list[tuple[str, int]] = field(default_factory=list)  # paths and sizes
-    changed: float = 0.0  # the last change of any of its files
-    expires_from: float = float("inf")  # the change from which its tool counts
+    group: str  # the folder whose sessions a tool counts together
+    folder: str | None  # in which it was started, where that is known
+    files: list[tuple[str, int]]  # paths and sizes
+    changed: float  # the last change of any of its files
+    expires_from: float  # the change from which its tool counts the days
 
 
 @dataclass
@@ -121,49 +115,60 @@ def agent_transcripts(
         if not files and not unread:
             continue
         survey = AgentTranscripts(tool, source.TITLE, folders, Retention("unknown"), unread=unread)
-        sessions = _sessions(tool, (file.path for file in files), survey)
+        sessions = _sessions(tool, files, survey)
         _add(survey, sessions, stored, now, variables)
         found.append(survey)
     return found
 
 
-def _sessions(tool: str, paths: Iterable[str], survey: AgentTranscripts) -> list[AgentSession]:
+def _sessions(tool: str, files: list[TranscriptFile], survey: AgentTranscripts) -> list[AgentSession]:
     """The sessions in these files; their number and size are added to the survey."""
-    sessions: dict[str, AgentSession] = {}
-    for path in paths:
-        try:
-            status = os.lstat(path)
-        except OSError:
-            continue  # it was deleted meanwhile
-        if not S_ISREG(status.st_mode):
-            continue
-        survey.files += 1
-        survey.size += status.st_size
-        for name in _session_names(tool, path, survey):
-            session = sessions.setdefault(name, AgentSession(name, _group(tool, path)))
-            session.files.append((path, status.st_size))
-            session.changed = max(session.changed, status.st_mtime)
-            if _counts(tool, path, name):
-                session.expires_from = min(session.expires_from, status.st_mtime)
-    for session in sessions.values():
-        if session.expires_from == float("inf"):
-            session.expires_from = session.changed
-    return list(sessions.values())
+    status = {file.path: found for file in files if (found := _status(file.path)) is not None}
+    survey.files, survey.size = len(status), sum(found.st_size for found in status.values())
+    sessions = []
+    for name, paths, folder in _grouped(tool, [file for file in files if file.path in status], survey):
+        own = [(path, status[path]) for path in paths if path in status]
+        times = [found.st_mtime for _, found in own]
+        counting = [found.st_mtime for path, found in own if _counts(tool, path, name)]
+        sizes = [(path, found.st_size) for path, found in own]
+        if own:
+            group = _group(tool, own[0][0])
+            sessions.append(AgentSession(name, group, folder, sizes, max(times), min(counting or times)))
+    return sessions
 
 
-def _session_names(tool: str, path: str, survey: AgentTranscripts) -> Iterator[str]:
-    """The ids of the sessions in a file."""
-    parts, stem = path.split("/"), os.path.basename(path).partition(".")[0]
+def _status(path: str) -> os.stat_result | None:
+    """The status of a regular file; None for anything else."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None  # it was deleted meanwhile
+    return status if S_ISREG(status.st_mode) else None
+
+
+def _grouped(
+    tool: str, files: list[TranscriptFile], survey: AgentTranscripts
+) -> Iterator[tuple[str, Iterable[str], str | None]]:
+    """The id, the files and, where it is known, the folder of each session."""
     if tool == opencode.NAME:
-        yield from _in_database(path, survey) if path.endswith(".db") else [parts[-2]]
-    elif tool == codex.NAME:
-        yield stem.removeprefix("rollout-")[20:] or stem
-    elif tool == gemini.NAME:
-        yield (_named(path) or stem) if parts[-2] == "chats" else parts[-2]
-    elif "subagents" in parts[1:]:
-        yield parts[parts.index("subagents", 1) - 1]
-    else:
-        yield (_named(path) or stem) if stem.startswith("agent-") else stem
+        in_databases = {
+            name: file.path
+            for file in files
+            if file.path.endswith(".db")
+            for name in _in_database(file.path, survey)
+        }
+        yield from ((name, [path], None) for name, path in in_databases.items())
+        groups: dict[str, list[str]] = {}
+        for file in files:
+            name = os.path.basename(os.path.dirname(file.path))
+            if not file.path.endswith(".db") and name not in in_databases:
+                groups.setdefault(name, []).append(file.path)
+        yield from ((name, paths, None) for name, paths in groups.items())
+        return
+    sessions, unread = SESSION_TOOLS[tool].sessions(files)
+    survey.unread += unread
+    for session in sessions:
+        yield session.session, session.paths, session.folder
 
 
 def _group(tool: str, path: str) -> str:
@@ -179,24 +184,6 @@ def _group(tool: str, path: str) -> str:
 def _counts(tool: str, path: str, session: str) -> bool:
     """Whether the tool deletes a session by the age of this file: the others go with it."""
     return tool != claude_code.NAME or os.path.basename(path) == f"{session}.jsonl"
-
-
-def _beginning(path: str) -> bytes:
-    try:
-        descriptor = open_regular(path)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, _BEGINNING)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
-def _named(path: str) -> str | None:
-    match = _SESSION.search(_beginning(path))
-    return match[1].decode("utf-8", "replace") if match else None
 
 
 def _in_database(path: str, survey: AgentTranscripts) -> list[str]:
@@ -230,7 +217,7 @@ def _add(
     survey.newest, survey.oldest = max(times, default=None), min(times, default=None)
     for root in dict.fromkeys(_root(survey.tool, folder) for folder in survey.folders):
         own = [session for session in sessions if session.files[0][0].startswith(f"{root}/")]
-        period = retention(survey.tool, root, _projects(survey.tool, own), environ)
+        period = retention(survey.tool, root, _projects(own), environ)
         if survey.retention.kind == "unknown" or _is_shorter(period, survey.retention):
             survey.retention = period
         for session, end in _ends(own, period):
@@ -259,26 +246,12 @@ def _ends(sessions: list[AgentSession], period: Retention) -> Iterator[tuple[Age
         yield session, session.changed if is_surplus else session.expires_from + period.days * _DAY
 
 
-def _projects(tool: str, sessions: list[AgentSession]) -> Iterator[str]:
-    """The folders in which a tool was used, and the present one; by the newest session of each group."""
-    newest: dict[str, AgentSession] = {}
-    for session in sorted(sessions, key=lambda session: session.changed, reverse=True):
-        newest.setdefault(session.group, session)
-        if len(newest) >= _MOST_PROJECTS:
-            break
-    for group, session in newest.items():
-        folder = _folder_named(tool, group, session)
-        if folder is not None and os.path.isabs(folder) and "\0" not in folder:
+def _projects(sessions: list[AgentSession]) -> Iterator[str]:
+    """The folders in which a tool was used, newest first, and the present one."""
+    newest = sorted(sessions, key=lambda session: session.changed, reverse=True)
+    folders = dict.fromkeys(session.folder for session in newest if session.folder is not None)
+    for folder in list(folders)[:_MOST_PROJECTS]:
+        if os.path.isabs(folder) and "\0" not in folder:
             yield folder
     with contextlib.suppress(OSError):
         yield os.getcwd()
-
-
-def _folder_named(tool: str, group: str, session: AgentSession) -> str | None:
-    if tool == gemini.NAME:
-        return _beginning(os.path.join(group, ".project_root")).decode("utf-8", "surrogateescape").strip()
-    match = _FOLDER.search(_beginning(session.files[0][0])) if tool == claude_code.NAME else None
-    with contextlib.suppress(ValueError):
-        name = json.loads(match[1]) if match else None
-        return name if isinstance(name, str) else None
-    return None

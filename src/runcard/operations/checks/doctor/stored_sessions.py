@@ -30,7 +30,7 @@ class StoredSessions:
         return {session.id: self._state(tool, session) for session in sessions}
 
     def _state(self, tool: str, session: SessionOfTool) -> bool | None:
-        documents = self._documents.get(record_id(tool, session.id))
+        documents = [path for name in _record_ids(tool, session.id) for path in self._documents.get(name, ())]
         if not documents:
             return None
         return any(_has_all(_sources(path), session.files) for path in documents)
@@ -51,11 +51,11 @@ class StoredSessions:
         return documents
 
 
-def record_id(tool: str, session: str) -> str:
-    """The id that an imported session has: that of the tool, if it can be the name of a directory."""
+def _record_ids(tool: str, session: str) -> Iterator[str]:
+    """The ids that an imported session may have: that of the tool, if it can be a name and no secret, or a digest of it."""
     if is_safe_id(session):
-        return session
-    return f"{tool}-{sha256_bytes(session.encode('utf-8', 'surrogatepass')).hex[:16]}"
+        yield session
+    yield f"{tool}-{sha256_bytes(session.encode('utf-8', 'surrogateescape')).hex[:16]}"
 
 
 def _archived_documents(store: str) -> Iterator[str]:
