@@ -19,6 +19,7 @@ from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
 from runcard.operations.checks.doctor import machine
 from runcard.store import layout
+from transcripts.session_files import assistant, user
 
 DAY = 86400
 ROOT = Path(__file__).parents[2]
@@ -158,6 +159,19 @@ def test_imported_sessions_are_safe(cli: Cli, home: Path) -> None:
     assert "all imported" in cli("doctor").out
 
 
+def test_what_the_import_stores_is_what_is_looked_for(cli: Cli, home: Path) -> None:
+    """With the real import: all is safe; then a line is added, and a file of a sub-agent."""
+    text = json.dumps(assistant(cwd="/work")) + "\n"
+    main = put(home / ".claude/projects/-work/s-1.jsonl", text, age=29)
+    part = put(main.parent / "s-1" / "subagents" / "agent-a1.jsonl", json.dumps(user()) + "\n", age=29)
+    command = tool(cli, 2)["command"].split()[1:]
+    assert cli(*command).code == 0
+    found = tool(cli)
+    assert (found["sessions"], found["files"], found["imported"]) == (1, 2, 1)
+    part.write_text(part.read_text() * 2)
+    assert tool(cli, 2)["grown"] == 1
+
+
 def test_a_session_that_grew_since_is_not_safe(cli: Cli, home: Path) -> None:
     path = claude(home, "s-1", age=29)
     stored(Path("artifacts"), "s-1", sources=[source(path, 3)])
@@ -204,7 +218,6 @@ def test_codex_gemini_and_opencode(cli: Cli, home: Path) -> None:
         '{"sessionId": "long-id", "projectHash": "x"}\n',
         age=26,
     )
-    put(home / ".gemini/tmp/shop/chats/long-id/agent.jsonl", "{}\n", age=26)
     data_home = home / ".local/share/opencode"
     data_home.mkdir(parents=True)
     with closing(sqlite3.connect(data_home / "opencode.db")) as database:
@@ -214,7 +227,7 @@ def test_codex_gemini_and_opencode(cli: Cli, home: Path) -> None:
         database.commit()
     codex, gemini, opencode = doctor(cli, 2)["session_files"]
     assert (codex["sessions"], codex["retention"]["kind"], codex["days_left"]) == (1, "never", None)
-    assert (gemini["sessions"], gemini["files"], gemini["days_left"]) == (1, 2, 3)
+    assert (gemini["sessions"], gemini["files"], gemini["days_left"]) == (1, 1, 3)
     assert (opencode["sessions"], opencode["retention"]["kind"]) == (1, "never")
     assert os.listdir(data_home) == ["opencode.db"]
 
