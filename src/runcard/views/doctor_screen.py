@@ -52,6 +52,7 @@ def _transcripts(report: JsonObject) -> list[str]:
 def _transcript(tool: JsonObject) -> list[str]:
     sessions = ("at least " if tool["at_least"] else "") + counted(tool["sessions"], "session")
     found = f"{sessions} in {counted(tool['files'], 'file')}, {byte_size(tool['bytes'])}"
+    found += f"; {tool['empty']:,} more without a message" if tool["empty"] else ""
     command = [tool["command"]] if tool["command"] else []
     return _entry(tool["title"], [found, _imported(tool), _deleted(tool)], *command)
 

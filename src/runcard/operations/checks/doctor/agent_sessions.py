@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
+from runcard.files import read_regular
 from runcard.operations.checks.doctor.stored_sessions import StoredSessions
 from runcard.transcripts import claude_code, gemini, opencode
 from runcard.transcripts.content import TranscriptFile, UnreadPart
@@ -23,6 +24,8 @@ from runcard.transcripts.sources import SESSION_TOOLS, SOURCES, own_files
 SOON = 7  # days
 _DAY = 86400.0
 _MOST_PROJECTS = 1000
+_SMALL = 1 << 16  # bytes of a file that is read as a whole
+_MESSAGE = {claude_code.NAME: b'"message"', gemini.NAME: b'"type"'}  # what a file with a message has
 _MOST_UNREAD = 100  # that are named
 _LAST_TIME = 253402300799.0  # of the year 9999
 
@@ -52,6 +55,7 @@ class AgentTranscripts:
     size: int = 0
     imported: int = 0
     grown: int = 0  # imported, and changed since
+    empty: int = 0  # sessions without a message, which are not counted: there is nothing to import
     at_least: bool = False  # a database has more that is not in its main file yet
     newest: float | None = None
     oldest: float | None = None
@@ -86,6 +90,7 @@ class AgentTranscripts:
             "newest": _time(self.newest),
             "imported": self.imported,
             "grown": self.grown,
+            "empty": self.empty,
             "not_imported": self.not_imported,
             "retention": {"kind": kind, "days": days, "source": source, "note": note},
             "next_deletion": _time(self.next_deletion),
@@ -131,7 +136,9 @@ def _sessions(tool: str, files: list[TranscriptFile], survey: AgentTranscripts) 
         times = [found.st_mtime for _, found in own]
         counting = [found.st_mtime for path, found in own if _counts(tool, path, name)]
         sizes = [(path, found.st_size) for path, found in own]
-        if own:
+        if own and _is_empty(tool, sizes):
+            survey.empty += 1
+        elif own:
             group = _group(tool, own[0][0])
             sessions.append(AgentSession(name, group, folder, sizes, max(times), min(counting or times)))
     return sessions
@@ -172,6 +179,17 @@ def _grouped(
     survey.unread += unread
     for session in sessions:
         yield session.session, session.paths, session.folder
+
+
+def _is_empty(tool: str, files: list[tuple[str, int]]) -> bool:
+    """Whether a session has no message: a tool writes a small file when it is only started."""
+    mark = _MESSAGE.get(tool)
+    if mark is None or any(size > _SMALL for _, size in files):
+        return False
+    try:
+        return not any(mark in (read_regular(path) or b"") for path, _ in files)
+    except OSError:
+        return False
 
 
 def _name_by_path(path: str) -> str:

@@ -1,12 +1,12 @@
 """Which sessions of agent tools are in the stores at hand, by the sources that an import records."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import decode_json
 from runcard.errors import RuncardError
 from runcard.files import is_safe_id, read_regular
 from runcard.store import directory_names, layout
@@ -71,8 +71,8 @@ def _archived_documents(store: str) -> Iterator[str]:
 def _sources(document: str) -> Any:  # noqa: ANN401 - what a document holds, which may be anything
     """What a session was imported from; None where its document does not say, False where there is no document."""
     try:
-        data = decode_json(read_regular(document) or b"")
-    except (RuncardError, OSError):
+        data = json.loads(read_regular(document) or b"")
+    except (OSError, ValueError, RecursionError):
         return False
     return data.get("sources") if isinstance(data, dict) else False
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import FileKind, walk
 from runcard.files.temporary_files import HOUR, is_temporary_file
 from runcard.operations.checks.show import status_now
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, SettingsError
@@ -118,20 +117,23 @@ def _count(state: StoreState) -> list[str]:
 
 def _measure(state: StoreState, names: list[str], entries: int) -> int:
     """Add up the sizes of a store's files, as far as `entries` last; how many of these are left."""
-    for name in [*names, layout.ARCHIVE]:
-        folder = os.path.join(state.path, name)
-        if not os.path.isdir(folder) or os.path.islink(folder):
-            continue
+    folders = [os.path.join(state.path, name) for name in (*names, layout.ARCHIVE)]
+    while folders:
         try:
-            for path, kind in walk(folder, on_error=lambda *_: None):
-                if entries <= 0:
-                    state.is_size_partial = True
-                    return 0
-                entries -= 1
-                if kind is FileKind.FILE:
-                    state.size += os.lstat(os.path.join(folder, path)).st_size
-        except (RuncardError, OSError):
-            state.is_size_partial = True  # it was removed meanwhile, or cannot be read
+            with os.scandir(folders.pop()) as scan:
+                for entry in scan:
+                    if entries <= 0:
+                        state.is_size_partial = True
+                        return 0
+                    entries -= 1
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        state.size += entry.stat(follow_symlinks=False).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # there is no archive, or it was removed meanwhile
+        except OSError:
+            state.is_size_partial = True
     return entries
 
 
