@@ -345,6 +345,20 @@ def test_a_link_in_a_store_is_a_problem_of_that_store(cli: Cli, here: Path) -> N
     assert store["problem"]
 
 
+def test_a_link_in_place_of_the_experiments(cli: Cli, here: Path) -> None:
+    Path("experiments").symlink_to(here)
+    put(Path("outputs/2026-11-15_101500") / layout.METADATA, "{}")
+    outcome = cli("doctor")
+    assert outcome.code == 2
+    assert "there may be more stores: ./experiments is a symbolic link" in outcome.err
+    assert "1 run, 0 sessions" in outcome.out
+
+
+def test_a_folder_that_is_gone(cli: Cli) -> None:
+    Path("../work").rmdir()
+    assert "the present folder: No such file or directory" in cli("doctor").err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -54,6 +54,7 @@ class DoctorReport:
     transcripts: list[AgentTranscripts]
     searched: list[str]  # the stores in which imported sessions were looked for
     stores: list[StoreState]
+    stores_problem: str | None  # why there may be more of them
     settings: SettingsState
     clients: list[machine.ClientProgram]
     extras: list[machine.ExtraState]
@@ -67,6 +68,8 @@ class DoctorReport:
         """What should be done, the most urgent first."""
         for tool in self.transcripts:
             yield from _about_transcripts(tool, self.now)
+        if self.stores_problem is not None:
+            yield DoctorWarning(f"there may be more stores: {self.stores_problem}")
         for store in self.stores:
             yield from _about_store(store)
         yield from self.settings.problems
@@ -96,7 +99,8 @@ class DoctorReport:
 def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
     """Look at everything. What cannot be read is reported, and stops nothing."""
     variables = os.environ if environ is None else environ
-    now, paths = time.time(), store_paths()
+    now = time.time()
+    paths, problem = store_paths()
     transcripts = agent_transcripts(paths, now, variables)
     folders = [folder for tool in transcripts for folder in tool.folders]
     return DoctorReport(
@@ -104,6 +108,7 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
         transcripts,
         [os.path.abspath(path) for path in paths],
         store_states(paths),
+        problem,
         _settings(),
         machine.clients(variables),
         machine.extras(),
@@ -122,6 +127,8 @@ def _settings() -> SettingsState:
         file, user_file = settings.file, settings.user_file
     except UsageError as error:  # a file that cannot be read
         return SettingsState(problems=(DoctorWarning(error.message, error.hint),))
+    except OSError as error:  # the present folder is gone
+        return SettingsState(problems=(DoctorWarning(f"the settings cannot be read: {error.strerror}"),))
     return SettingsState(
         file.path if file else None,
         settings.is_trusted if file else None,

@@ -72,12 +72,21 @@ class StoreState:
         }
 
 
-def store_paths() -> list[str]:
-    """The stores at hand; those of the defaults where the settings cannot be read."""
+def store_paths() -> tuple[list[str], str | None]:
+    """The stores at hand; the default ones, and why, where these cannot be found out."""
     try:
-        return stores_at_hand()
+        paths = stores_at_hand()
+        os.getcwd()
     except (SettingsError, SettingsFileError):
-        return [os.curdir, OUTPUTS.default, ARTIFACTS_DIR.default, *layout.experiment_outputs()]
+        problem = None  # which is reported with the settings
+    except RuncardError as error:
+        problem = error.message
+    except OSError as error:
+        problem = f"the present folder: {error.strerror or error}"
+        return [], problem
+    else:
+        return paths, None
+    return [os.curdir, OUTPUTS.default, ARTIFACTS_DIR.default], problem
 
 
 def store_states(paths: list[str]) -> list[StoreState]:
