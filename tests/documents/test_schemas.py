@@ -140,7 +140,7 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
         "/system_info": {"runcard_version"},
     } == ADDED
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
-    assert added == of_instances | {"producer", "checksums", "origin"}
+    assert added == of_instances | {"producer", "checksums", "origin", "sources"}
 
 
 def test_the_rich_documents_use_every_addition() -> None:

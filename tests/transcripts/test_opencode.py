@@ -139,7 +139,7 @@ def test_a_database_that_cannot_be_read_is_named(tmp_path: Path, content: bytes)
 def test_a_locked_database_is_unreadable_and_not_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runcard.transcripts.opencode._TIMEOUT", 0.01)
+    monkeypatch.setattr("runcard.transcripts.opencode.database.TIMEOUT", 0.01)
     path = tmp_path / "opencode.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE message (id text, session_id text, time_created integer, data text)")

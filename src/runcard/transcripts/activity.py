@@ -19,6 +19,7 @@ EntryKind = Literal[
 ]
 Status = Literal["completed", "error", "timeout", "terminated"]
 
+UNATTRIBUTED = "unattributed"  # the agent of steps whose agent the files do not name
 MOST_ERRORS = 100  # of an agent that are kept; all are counted
 
 
@@ -30,6 +31,9 @@ class SessionFiles(NamedTuple):
     paths: tuple[str, ...]
     modified: int  # milliseconds since 1970, the latest of its files
     folder: str | None = None  # in which the session was started, where that is known without reading it
+    earlier: tuple[
+        str, ...
+    ] = ()  # files of other sessions, whose history is repeated at the beginning of these
 
 
 class Entry(NamedTuple):

@@ -5,17 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runcard.files import NotRegularFileError, open_regular
+from runcard.files import open_regular
 from runcard.parallel.forks import work_in_order
 from runcard.parallel.progress import Progress
 from runcard.transcripts import codex
 from runcard.transcripts.calls import CallTable
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
 from runcard.transcripts.line_reader import open_lines
+from runcard.transcripts.session_file import ZSTD, failure_reason
 from runcard.transcripts.sources import SOURCES
 from runcard.transcripts.zstd_file import UnpackError, unpacked
-
-_ZSTD = ".zst"
 
 
 @dataclass
@@ -62,14 +61,10 @@ def _read(file: TranscriptFile, _: Progress) -> FileContent:
     content = FileContent()
     try:
         with open_lines(open_regular(file.path, follow=True)) as raw:
-            if file.path.endswith(_ZSTD):
+            if file.path.endswith(ZSTD):
                 return SOURCES[file.tool].read(file.path, unpacked(raw))
             end = os.fstat(raw.fileno()).st_size if file.end is None else file.end
             return SOURCES[file.tool].read(file.path, raw, file.start, end)
-    except NotRegularFileError as error:
-        content.add_unread(None, error.strerror or "not a regular file")
-    except OSError as error:
-        content.add_unread(None, os.strerror(error.errno) if error.errno else str(error))
-    except UnpackError as error:
-        content.add_unread(None, str(error))
+    except (OSError, UnpackError) as error:
+        content.add_unread(None, failure_reason(error))
     return content

@@ -46,7 +46,7 @@ class SessionTool(AgentTool, Protocol):
     def read_activity(self, files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]: ...
 
 
-SESSION_TOOLS: dict[str, SessionTool] = {claude_code.NAME: claude_code}
+SESSION_TOOLS: dict[str, SessionTool] = {tool.NAME: tool for tool in (claude_code, codex, gemini)}
 SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
 
 

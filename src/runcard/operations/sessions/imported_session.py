@@ -19,11 +19,10 @@ from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 from runcard.masking import mask_text
 from runcard.operations.sessions.session_calls import AgentCalls
-from runcard.transcripts.activity import Agent, SessionActivity, SessionFiles
+from runcard.transcripts.activity import UNATTRIBUTED, Agent, SessionActivity, SessionFiles
 from runcard.transcripts.calls import MAIN
 from runcard.transcripts.content import text_of
 
-UNATTRIBUTED = "unattributed"  # the instance of calls whose agent is not known
 _MOST_NAMES = 200  # names of tools in a document; the rest is counted together
 _OTHER = "other tools"
 
@@ -70,17 +69,14 @@ class SessionParts:
 
 
 def instance_ids(parts: SessionParts) -> dict[str | None, str]:
-    """The id of the instance of each agent, by the id that its tool gives it; the main agent comes first."""
-    known = {*parts.activity.agents, *(own for own in parts.calls if own is not None)}
+    """The id of the instance of each agent, by the id that its tool gives it; the main agent comes first.
+
+    None stands for the agents that are not known: their calls and their steps are those of one instance.
+    """
+    known = {*parts.activity.agents, *(own for own in parts.calls if own is not None)} - {UNATTRIBUTED}
     ordered = sorted(known, key=lambda own: (own != MAIN, _first(parts, own), own))
-    ids: dict[str | None, str] = {
-        own: safe_id(parts.files.tool, own) for own in ordered if own != UNATTRIBUTED
-    }
-    if UNATTRIBUTED in known:
-        ids[UNATTRIBUTED] = safe_id(parts.files.tool, f"{UNATTRIBUTED}/")
-    if MAIN in known:
-        ids[MAIN] = MAIN
-    if None in parts.calls:
+    ids: dict[str | None, str] = {own: safe_id(parts.files.tool, own) for own in ordered}
+    if None in parts.calls or UNATTRIBUTED in parts.activity.agents:
         ids[None] = UNATTRIBUTED
     return ids
 
@@ -90,9 +86,12 @@ def _first(parts: SessionParts, own: str) -> int:
     return min(times, default=1 << 62)
 
 
+def _agent(parts: SessionParts, own: str | None) -> Agent | None:
+    return parts.activity.agents.get(UNATTRIBUTED if own is None else own)
+
+
 def _both(parts: SessionParts, own: str | None) -> list[Agent | AgentCalls]:
-    activity = parts.activity.agents.get(own) if own is not None else None
-    return [each for each in (activity, parts.calls.get(own)) if each is not None]
+    return [each for each in (_agent(parts, own), parts.calls.get(own)) if each is not None]
 
 
 def imported_spec(
@@ -171,8 +170,7 @@ def _is_below(own: str, parent: str, parents: Mapping[str, str]) -> bool:
 def _instance(
     parts: SessionParts, own: str | None, instance_id: str, parent: str | None, usage: InstanceUsage
 ) -> InstanceSpec:
-    agent = parts.activity.agents.get(own) if own is not None else None
-    both = _both(parts, own)
+    agent, both = _agent(parts, own), _both(parts, own)
     started = min((each.started for each in both if each.started >= 0), default=parts.started)
     ended = max((each.ended for each in both if each.ended >= 0), default=parts.ended)
     created, terminated = _moment(started), _moment(max(started, ended))

@@ -10,6 +10,7 @@ from runcard.documents.exact_sums import plain_number
 from runcard.documents.session.build import InstanceUsage, distinct_price_rows
 from runcard.encoding import JsonObject
 from runcard.operations.sessions.call_costs import CallCharge, CallSums, CostTotals, SumOfCalls
+from runcard.transcripts.activity import UNATTRIBUTED
 from runcard.transcripts.calls import NO_TIME, CallTable
 
 _INPUT = 0  # the position of a count
@@ -118,7 +119,10 @@ def _server_tools(charges: list[tuple[SumOfCalls, CallCharge]]) -> dict[str, int
 def calls_by_session(table: CallTable, prices: Prices) -> dict[str | None, dict[str | None, AgentCalls]]:
     """All calls of a table, by session and by the id of the agent."""
     sums: CallSums[CallGroup] = CallSums(prices, table.kinds)
-    groups = [CallGroup(origin.session, origin.agent_id) for origin in table.origins]
+    groups = [
+        CallGroup(origin.session, None if origin.agent_id == UNATTRIBUTED else origin.agent_id)
+        for origin in table.origins
+    ]
     agents: dict[CallGroup, AgentCalls] = {}
     for time, kind, origin, counts in table.numbered():
         group = groups[origin]

@@ -15,6 +15,7 @@ from runcard.transcripts.calls import MAIN, NO_TIME
 from runcard.transcripts.claude_code.file_names import agent_of, started_in
 from runcard.transcripts.claude_code.steps import assistant_steps, is_end, plain, shown, user_steps
 from runcard.transcripts.claude_code.sub_agents import SubAgents
+from runcard.transcripts.claude_code.teams import read_team
 from runcard.transcripts.content import (
     FileContent,
     UnreadPart,
@@ -29,12 +30,14 @@ UNATTRIBUTED = "unattributed"  # the sub-agents of older versions that have no i
 
 _MOST_RECORDS = 1_000_000  # whose ids are remembered
 _MOST_SUMMARIES = 1000
+_MOST_TEAMS = 100
 _TITLES = {  # the fields of records with a title, the best first
     "custom-title": "customTitle",
     "ai-title": "aiTitle",
     "summary": "summary",
     "agent-name": "agentName",
 }
+_FAILED_STOPS = {"refusal": "refusal", "model_context_window_exceeded": "context_length"}
 _SILENT = frozenset(["turn_duration", "stop_hook_summary"])  # notes of no use to a reader
 _SYNTHETIC = "<synthetic>"
 _CATEGORIES = {
@@ -69,6 +72,7 @@ class _ActivityReader:
 
     def __init__(self, files: SessionFiles, activity: SessionActivity) -> None:
         self._session, self._activity = files.session, activity
+        self._paths = files.paths
         self._sub_agents = SubAgents(files.paths)
         self._has_main = any(agent_of(path) is None for path in files.paths)
         self._seen: set[int] = set()  # hashes of the ids of records
@@ -77,8 +81,11 @@ class _ActivityReader:
             tuple[str | None, str]
         ] = []  # with the id of the last record that each is about
         self._path = ""
+        self._team: str | None = None  # of which this session is a member
+        self._member: str | None = None  # its name in the team
         self._file_agent: str | None = None
         self._fork_began = NO_TIME
+        self._failed_call: str | None = None
         self._copies = 0  # records of another session, not noted yet
         self._readers = {
             "user": self._read_user,
@@ -167,6 +174,9 @@ class _ActivityReader:
         if activity.branch is None and (branch := text_of(record.get("gitBranch"))) != "HEAD":
             activity.branch = branch
         activity.tool_version = text_of(record.get("version")) or activity.tool_version
+        if "teamName" in record and self._file_agent is None:
+            self._team = text_of(record["teamName"]) or self._team
+            self._member = text_of(record.get("agentName")) or self._member
 
     def _add(self, agent: str, time: int, kind: EntryKind, text: str) -> None:
         self._activity.add(Entry(time, agent, kind, text))
@@ -203,9 +213,14 @@ class _ActivityReader:
             self._activity.add(
                 Entry(time, agent, step.kind, step.text, step.name, step.use_id, call, step.is_error, is_done)
             )
+        reason = message.get("stop_reason")
+        if isinstance(reason, str) and reason in _FAILED_STOPS and call != self._failed_call:
+            self._failed_call = call
+            category = _FAILED_STOPS[reason]
+            self._activity.add(Entry(time, agent, "error", f"[stopped: {reason}]", category=category))
 
     def _read_system(self, record: dict[str, Any], agent: str, time: int) -> None:
-        subtype = record.get("subtype")
+        subtype = text_of(record.get("subtype"))
         if subtype == "api_error":
             self._read_retry(record, agent, time)
         elif subtype == "compact_boundary":
@@ -218,12 +233,9 @@ class _ActivityReader:
 
     def _read_retry(self, record: dict[str, Any], agent: str, time: int) -> None:
         """A call that failed and was tried again."""
-        error = record.get("error")
-        facts = object_of(error)
-        status = facts.get("status")
-        inner = object_of(object_of(facts.get("error")).get("error"))
-        reason = text_of(inner.get("message")) or text_of(facts.get("message")) or text_of(error)
-        text = " ".join(str(part) for part in ("API error", status, reason) if part is not None)
+        status = object_of(record.get("error")).get("status")
+        parts = ("API error", status if type(status) is int else None, _reason(record.get("error")))
+        text = " ".join(str(part) for part in parts if part is not None)
         attempt, most = record.get("retryAttempt"), record.get("maxRetries")
         tries = f" (attempt {attempt} of {most})" if type(attempt) is type(most) is int else ""
         category = _category({"apiErrorStatus": status})
@@ -235,17 +247,16 @@ class _ActivityReader:
         data = object_of(record.get("data"))
         child = text_of(data.get("agentId"))
         if child is not None:
-            self._sub_agents.add_progress(agent, child, data)
+            self._sub_agents.add_progress(agent, child, data, text_of(record.get("parentToolUseID")))
             if child in self._sub_agents.with_file:
                 return
         messages = data.get("normalizedMessages")
         for inner in (data.get("message"), *(messages if isinstance(messages, list) else ())):
-            if not isinstance(inner, dict) or inner.get("type") not in {"user", "assistant"}:
-                continue
-            if self._is_repeated(inner):
+            kind = object_of(inner).get("type") or object_of(object_of(inner).get("message")).get("role")
+            if kind not in ("user", "assistant") or self._is_repeated(inner):
                 continue
             own = milliseconds(inner.get("timestamp"))
-            read = self._read_user if inner["type"] == "user" else self._read_assistant
+            read = self._read_user if kind == "user" else self._read_assistant
             read(inner, child or self._agent(inner, record), own if own >= 0 else time)
 
     def _read_attachment(self, record: dict[str, Any], agent: str, time: int) -> None:
@@ -272,7 +283,34 @@ class _ActivityReader:
             if hash(leaf) in self._seen:
                 self._titles["summary"] = title
         self._activity.title = next((self._titles[kind] for kind in _TITLES if kind in self._titles), None)
-        self._sub_agents.describe(self._activity, MAIN if self._has_main else None)
+        self._sub_agents.describe(self._activity, MAIN if self._has_main else None, self._read_teams())
+
+    def _read_teams(self) -> dict[str, str]:
+        """The roles of the members of the teams of this session, by name; its own agent may be one."""
+        main = self._activity.agents.get(MAIN)
+        roles: dict[str, str] = {}
+        names = self._sub_agents.teams | (set() if self._team is None else {self._team})
+        for name in sorted(names)[:_MOST_TEAMS]:
+            team = read_team(self._paths[0], name)
+            if team is None:
+                continue
+            roles |= team.roles
+            if main is not None and team.lead_session == self._session:
+                main.role = main.role or team.lead_role
+        if main is not None and self._member is not None:
+            main.name = self._member
+            main.role = main.role or roles.get(self._member)
+        return roles
+
+
+def _reason(error: object) -> str | None:
+    """The message of an error, which is a text, or an object with one at some depth."""
+    facts = object_of(error)
+    inner = object_of(facts.get("error"))
+    for part in (facts, inner, object_of(inner.get("error"))):
+        if (message := text_of(part.get("message"))) is not None:
+            return message
+    return text_of(object_of(facts.get("cause")).get("code")) or text_of(error)
 
 
 def _category(record: dict[str, Any]) -> str | None:

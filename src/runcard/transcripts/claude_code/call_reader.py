@@ -63,6 +63,15 @@ _KNOWN_TYPES = frozenset(
         "worktree-state",
         "content-replacement",
         "file-history-delta",
+        "attribution-snapshot",
+        "bridge-session",
+        "fork-context-ref",
+        "frame-link",
+        "isolation-latch",
+        "marble-origami-commit",
+        "marble-origami-reset",
+        "marble-origami-snapshot",
+        "relocated",
     ]
 )
 _SCALAR = rb'(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.0-9eE]+|true|false|null)'
@@ -142,9 +151,9 @@ class _SessionReader:
         if match := _TIME.search(line):
             self.began = milliseconds(match[1].decode("ascii", "replace"))
 
-    def _is_copy(self, time: int) -> bool:
-        """Whether a call is older than its file: a fork begins with the calls of another session."""
-        return 0 <= time < self.began
+    def _is_copy(self, record: dict[str, Any], time: int) -> bool:
+        """Whether a call is of another session, whose calls a fork begins with: it says so, or is older than its file."""
+        return "forkedFrom" in record or 0 <= time < self.began
 
     def read_record(self, number: int, line: bytes) -> None:
         if self._is_repeated(line) or self._read_common(line) or line.isspace():
@@ -204,7 +213,7 @@ class _SessionReader:
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             kind = self._kinds[message["model"], tier, is_final]
             time = milliseconds(record["timestamp"])
-            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(time))]
+            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(record, time))]
             key = call_key(message["id"], record["requestId"])
             self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
@@ -225,7 +234,7 @@ class _SessionReader:
         time = milliseconds(inner.get("timestamp"))
         if time < 0:
             time = milliseconds(record.get("timestamp"))
-        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(time)))
+        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(record, time)))
         for position, (kind, counts) in enumerate(self._usages(message, model)):
             own_key = call_key(f"{call_id}#{position}", request) if position else key
             self._content.calls.add(own_key, Call(time, origin, kind, counts))

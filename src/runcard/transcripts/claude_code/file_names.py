@@ -9,7 +9,7 @@ from runcard.transcripts.content import decode_record, text_of
 
 _OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
 _NOT_A_LETTER = re.compile(r"[^a-zA-Z0-9]")
-_AGENT, _END, _SUBAGENTS = "agent-", ".jsonl", "subagents"
+_AGENT, _END, _SUBAGENTS, _WORKFLOWS = "agent-", ".jsonl", "subagents", "workflows"
 _LARGEST_META = 1 << 20  # bytes
 
 
@@ -58,6 +58,12 @@ def started_in(cwd: str, path: str) -> str:
     return cwd
 
 
+def workflow_of(path: str) -> str | None:
+    """The run of a workflow that the sub-agent with this file belongs to."""
+    parts = os.path.dirname(path).split("/")
+    return parts[-1] if parts[-2:-1] == [_WORKFLOWS] else None
+
+
 class AgentFacts(NamedTuple):
     """What the file beside the file of a sub-agent says; None where it does not."""
 
@@ -65,6 +71,7 @@ class AgentFacts(NamedTuple):
     description: str | None = None
     name: str | None = None
     use_id: str | None = None  # of the tool use that started it
+    team: str | None = None  # whose member it is
 
 
 def agent_facts(path: str) -> AgentFacts:
@@ -76,5 +83,5 @@ def agent_facts(path: str) -> AgentFacts:
         meta = decode_record(data) if len(data) <= _LARGEST_META else {}
     except (OSError, ValueError):
         return AgentFacts()
-    fields = (meta.get(name) for name in ("agentType", "description", "name", "toolUseId"))
+    fields = (meta.get(name) for name in ("agentType", "description", "name", "toolUseId", "teamName"))
     return AgentFacts(*map(text_of, fields))

@@ -3,11 +3,14 @@
 The file of a session has its id as its name, and the ids in its lines are the same. A file with another name (a copy that
 somebody made) belongs to the session that its first lines name. The sub-agents of older versions have their files beside
 those of the sessions, and their lines name the session.
+
+Older versions resumed a session in a new file, which begins with the lines of the first one. Where the file of the first one is
+gone, its lines in the other file are all that is left of it.
 """
 
 import os
+import re
 from collections.abc import Sequence
-from re import compile as regex
 from typing import NamedTuple
 
 from runcard.files import open_regular
@@ -16,11 +19,22 @@ from runcard.transcripts.calls import NO_TIME
 from runcard.transcripts.claude_code.call_reader import NAME
 from runcard.transcripts.claude_code.file_names import agent_of, session_of, started_in
 from runcard.transcripts.content import TranscriptFile, UnreadPart, decode_record, text_of
-from runcard.transcripts.line_reader import read_lines
+from runcard.transcripts.line_reader import open_lines, read_lines
 
 _HEAD = 1 << 20  # bytes at the beginning of a file in which its session and its folder are looked for
 _BLOCK = 1 << 14
-_UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_MOST_SESSIONS = 1000  # in one file
+_SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{1,200})"')
+
+
+class _FoundFile(NamedTuple):
+    """A file, and what its first lines say. Files are sorted: first that of the session, sub-agents last."""
+
+    is_sub_agent: bool
+    is_named_otherwise: bool
+    path: str
+    modified: int
+    folder: str | None
 
 
 class _FileHead(NamedTuple):
@@ -32,34 +46,52 @@ class _FileHead(NamedTuple):
 
 def sessions(files: Sequence[TranscriptFile]) -> tuple[list[SessionFiles], list[UnreadPart]]:
     """Group files by session, the main file first; a sub-agent whose session has no file is a session by itself."""
-    groups: dict[str, list[tuple[tuple[bool, bool, str], int, str | None]]] = {}
+    groups: dict[str, list[_FoundFile]] = {}
+    copies: dict[str, list[_FoundFile]] = {}  # files with lines of a session that is not theirs
     unread: list[UnreadPart] = []
     for path in dict.fromkeys(file.path for file in files):
         try:
             modified = os.stat(path).st_mtime_ns // 1_000_000
             head = _read_head(path)
+            session, others = _sessions_of(path, head)
         except OSError as error:
             unread.append(UnreadPart(path, None, error.strerror or str(error)))
             continue
-        session = _session(path, head)
-        order = (agent_of(path) is not None, session_of(path) != session, path)
         folder = None if head.cwd is None else started_in(head.cwd, path)
-        groups.setdefault(session, []).append((order, max(modified, NO_TIME), folder))
-    return [_session_files(session, found) for session, found in groups.items()], unread
+        is_other = session_of(path) != session
+        found = _FoundFile(agent_of(path) is not None, is_other, path, max(modified, NO_TIME), folder)
+        groups.setdefault(session, []).append(found)
+        for other in others:
+            copies.setdefault(other, []).append(found)
+    groups |= {session: found for session, found in copies.items() if session not in groups}
+    return [_session_files(session, sorted(found)) for session, found in groups.items()], unread
 
 
-def _session(path: str, head: _FileHead) -> str:
+def _sessions_of(path: str, head: _FileHead) -> tuple[str, set[str]]:
+    """The session of a file, and others that it has lines of."""
     by_path = session_of(path)
-    if by_path is not None and agent_of(path) is None and _UUID.fullmatch(by_path):
-        return by_path  # its first lines may be copies of those of another session
-    return head.session or by_path or os.path.basename(path)
+    if agent_of(path) is not None or head.session is None or head.session == by_path:
+        return head.session or by_path or os.path.basename(path), set()
+    named = _sessions_in(path)
+    session = by_path if by_path in named else head.session
+    return session, named - {session}
 
 
-def _session_files(session: str, found: list[tuple[tuple[bool, bool, str], int, str | None]]) -> SessionFiles:
-    ordered = sorted(found, key=lambda file: file[0])
-    folder = next((folder for _, _, folder in ordered if folder is not None), None)
-    modified = max(time for _, time, _ in ordered)
-    return SessionFiles(NAME, session, tuple(order[2] for order, _, _ in ordered), modified, folder)
+def _sessions_in(path: str) -> set[str]:
+    """All sessions that the lines of a file name."""
+    named: set[str] = set()
+    with open_lines(open_regular(path, follow=True)) as file:
+        for _, line, _ in read_lines(file, 0, os.fstat(file.fileno()).st_size):
+            named.update(match.decode("utf-8", "replace") for match in _SESSION.findall(line))
+            if len(named) >= _MOST_SESSIONS:
+                break
+    return named
+
+
+def _session_files(session: str, found: Sequence[_FoundFile]) -> SessionFiles:
+    folder = next((file.folder for file in found if file.folder is not None), None)
+    modified = max(file.modified for file in found)
+    return SessionFiles(NAME, session, tuple(file.path for file in found), modified, folder)
 
 
 def _read_head(path: str) -> _FileHead:

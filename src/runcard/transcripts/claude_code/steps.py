@@ -61,16 +61,16 @@ def user_steps(content: object, *, is_note: bool) -> Iterator[MessageStep]:
 def assistant_steps(content: object) -> Iterator[MessageStep]:
     """The steps in a reply."""
     for block in blocks(content):
-        kind = block.get("type")
+        kind = text_of(block.get("type")) or ""
         if kind in {"thinking", "redacted_thinking"}:
             if thought := block.get("thinking"):
                 yield MessageStep("thinking", plain(thought))
-        elif isinstance(kind, str) and kind.endswith("tool_use"):
+        elif kind.endswith("tool_use"):
             used = block.get("input")
             yield MessageStep(
                 "tool use", as_json(used), text_of(block.get("name")), text_of(block.get("id")), False, used
             )
-        elif isinstance(kind, str) and kind.endswith("tool_result"):
+        elif kind.endswith("tool_result"):
             yield MessageStep(
                 "tool result", shown(block.get("content")), use_id=text_of(block.get("tool_use_id"))
             )
