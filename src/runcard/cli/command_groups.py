@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("plans", "Write and check test plans for Ruby code."),
     },
     "Set up": {
+        "doctor": ("checks.doctor", "Show what needs attention: sessions deleted soon, dead runs."),
         "config": ("checks.config", "Show every setting and its source."),
         "completion": ("completion", "Print the completion script for your shell."),
         "demo": ("demo", "Take a guided tour, offline and without keys."),

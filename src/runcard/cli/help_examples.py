@@ -101,6 +101,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan targets": (f"runcard plan targets {_SOURCE}",),
     "plan validate": (f"runcard plan validate {_SOURCE}",),
     # Set up
+    "doctor": ("runcard doctor", "runcard doctor --json"),
     "config": ("runcard config", "RUNCARD_OUTPUTS=runs runcard config --json"),
     "config trust": ("runcard config trust", "runcard config trust --list"),
     "completion": ("""echo 'eval "$(runcard completion bash)"' >> ~/.bashrc""",),
