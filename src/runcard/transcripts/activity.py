@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple
 
 from runcard.transcripts.calls import MAIN, NO_TIME
 
-EntryKind = Literal["user", "assistant", "thinking", "tool use", "tool result", "error", "interruption", "note"]
+EntryKind = Literal[
+    "user", "assistant", "thinking", "tool use", "tool result", "error", "interruption", "note"
+]
 Status = Literal["completed", "error", "timeout", "terminated"]
 
 MOST_ERRORS = 100  # of an agent that are kept; all are counted
@@ -66,7 +68,9 @@ class Agent:
     failed_tool_uses: "Counter[str]" = field(default_factory=Counter)
     errors: list[AgentError] = field(default_factory=list)
     error_count: int = 0
-    response_times: list[float] = field(default_factory=list)  # seconds, one for each call where it was measured
+    response_times: list[float] = field(
+        default_factory=list
+    )  # seconds, one for each call where it was measured
     last: Entry | None = None  # without its text
 
     @property
