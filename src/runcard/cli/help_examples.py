@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard rerun --dry-run @latest",
         "runcard rerun outputs/2026-11-15_101500",
     ),
+    "log-metric": ("runcard log-metric accuracy 0.93", "runcard log-metric loss 0.41 --step 200"),
     "close": ("runcard close", "runcard close outputs/2026-11-15_101500"),
     "collect": ("runcard collect --template > session.yaml", "runcard collect session.yaml"),
     "experiment": (
