@@ -46,7 +46,7 @@ class Condition(NamedTuple):
 
 def parse_condition(text: str, columns: Columns, now: Callable[[], datetime] | None = None) -> Condition:
     """The SQL of a condition; raises UsageError that says where it is wrong."""
-    parser = _Parser(_tokens(text), columns, now or (lambda: datetime.now(UTC)))
+    parser = _ConditionParser(_tokens(text), columns, now or (lambda: datetime.now(UTC)))
     condition = parser.condition(0)
     parser.expect_end()
     return condition
@@ -137,7 +137,7 @@ def _tokens(text: str) -> list[Token]:
     return tokens
 
 
-class _Parser:
+class _ConditionParser:
     def __init__(self, tokens: list[Token], columns: Columns, now: Callable[[], datetime]) -> None:
         self._tokens, self._columns, self._now = tokens, columns, now()
         self._at = 0

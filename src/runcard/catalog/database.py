@@ -26,7 +26,10 @@ from runcard.files.user_folders import make_own_folder
 _BUSY = 5.0  # seconds to wait for another writer
 _REPLACING = 60  # seconds to wait for another process that replaces the file
 _SUFFIXES = ("", "-wal", "-shm")
-_HEADER = b"SQLite format 3\0"
+_NOT_DAMAGED = {  # locked or not accessible: then it may be good
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM),
+}
 
 
 class CatalogError(StoreError):
@@ -81,23 +84,12 @@ class Database:
             if marks == [APPLICATION_ID, VERSION]:
                 connection.execute("SELECT 1 FROM records LIMIT 1")
                 return connection
-        except sqlite3.OperationalError:
+        except sqlite3.DatabaseError as error:
             connection.close()
-            if not self._is_damaged():
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_DAMAGED:
                 raise
-        except sqlite3.DatabaseError:
-            pass
         connection.close()
         return None
-
-    def _is_damaged(self) -> bool:
-        """Whether the file cannot be read as a database, rather than being locked or not accessible."""
-        try:
-            with open(self.path, "rb") as file:
-                header = file.read(len(_HEADER))
-        except OSError:
-            return False
-        return bool(header) and header != _HEADER
 
     def _replace(self) -> None:
         """Make an empty catalog under another name, and put it in its place."""

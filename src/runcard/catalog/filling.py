@@ -27,7 +27,7 @@ _BATCH = 500  # records that are written at once
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
-class Place(NamedTuple):
+class FoundRecord(NamedTuple):
     """Where a record is."""
 
     name: str
@@ -145,7 +145,7 @@ def _fingerprints(database: Database, store: int) -> dict[str, str]:
 
 
 def _put_all(
-    database: Database, number: int, places: Iterable[Place], store: str, progress: Progress | None
+    database: Database, number: int, places: Iterable[FoundRecord], store: str, progress: Progress | None
 ) -> None:
     batch = []
     for count, place in enumerate(places, 1):
@@ -181,7 +181,7 @@ def _remove_all(database: Database, store: int, names: Iterable[str]) -> None:
                 database.remove(store, name)
 
 
-def _record(place: Place) -> Record:
+def _record(place: FoundRecord) -> Record:
     if not place.is_archived:
         return DirectoryRecord(place.path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
@@ -189,7 +189,7 @@ def _record(place: Place) -> Record:
     return ArchivedRecord.at(place.path) or DirectoryRecord(place.path)
 
 
-def _places(store: str) -> Iterator[Place]:
+def _places(store: str) -> Iterator[FoundRecord]:
     """All records of a store: those in directories, and archived ones without a directory."""
     names = set()
     for name in layout.possible_records(store):
@@ -202,7 +202,7 @@ def _places(store: str) -> Iterator[Place]:
             yield place
 
 
-def _directory_place(store: str, name: str | None) -> Place | None:
+def _directory_place(store: str, name: str | None) -> FoundRecord | None:
     if name is None:
         return None
     folder = os.path.join(store, name)
@@ -210,10 +210,10 @@ def _directory_place(store: str, name: str | None) -> Place | None:
     if document is None and not layout.has_lost_its_document(folder):
         return None
     parts = [document or "-", _stat_text(os.path.join(folder, layout.AMENDMENTS)) or "-"]
-    return Place(name, folder, " ".join(parts))
+    return FoundRecord(name, folder, " ".join(parts))
 
 
-def _archived(store: str) -> list[Place]:
+def _archived(store: str) -> list[FoundRecord]:
     """The archives that the index of a store lists; none where it cannot be read."""
     if not os.path.lexists(layout.archive_folder(store)):
         return []
@@ -225,7 +225,7 @@ def _archived(store: str) -> list[Place]:
         return []
     stats = ((entry, _stat_text(entry.path)) for entry in entries)
     return [
-        Place(entry.name, entry.path, f"archive {text}", is_archived=True)
+        FoundRecord(entry.name, entry.path, f"archive {text}", is_archived=True)
         for entry, text in stats
         if text is not None
     ]

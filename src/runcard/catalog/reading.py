@@ -9,6 +9,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError
+from runcard.files import json_name
 from runcard.store import layout
 from runcard.store.amendments.read import Remark
 from runcard.store.record import Record
@@ -30,13 +31,14 @@ def read_rows(record: Record) -> RecordRows:
         return _unreadable(record, f"{layout.METADATA} is not the document of a run or a session")
     remarks = list(_remarks(record))
     rows = session_rows(document, remarks) if kind is TEAM else run_rows(document, remarks)
+    name = json_name(record.name).text
     rows.record |= {
         "kind": SESSION if kind is TEAM else RUN,
-        "record_id": _id(document, record.name),
+        "record_id": _id(document, name),
         "sha256": sha256_bytes(data).hex,
     }
     rows.files += _outputs(record)
-    rows.texts["name"] = f"{rows.record['record_id']} {record.name}"
+    rows.texts["name"] = f"{rows.record['record_id']} {name}"
     return rows
 
 
@@ -47,9 +49,10 @@ def _id(document: JsonObject, name: str) -> str:
 
 
 def _unreadable(record: Record, problem: str) -> RecordRows:
-    kind = SESSION if record.kind_by_files() == SESSION else RUN
-    facts = {"kind": kind, "record_id": record.name, "problem": problem[:1000]}
-    return RecordRows(facts, texts={"name": record.name, "errors": problem[:1000]})
+    kind, name = SESSION if record.kind_by_files() == SESSION else RUN, json_name(record.name).text
+    facts: dict[str, object] = {"kind": kind, "record_id": name, "problem": problem[:1000]}
+    facts |= dict.fromkeys(("at_least", "errors", "warnings"), 0)
+    return RecordRows(facts, texts={"name": name, "errors": problem[:1000]})
 
 
 def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:

@@ -45,7 +45,7 @@ class Table(NamedTuple):
 
 
 @dataclass
-class _Question:
+class _ListQuestion:
     """A question while it is put together."""
 
     columns: Columns
@@ -72,7 +72,7 @@ def list_table(
     limit: int | None = None,
 ) -> Table:
     """The rows of a table that pass the filters, with these columns, sorted by these: `-name` is from the largest down."""
-    question = _Question(Columns(table))
+    question = _ListQuestion(Columns(table))
     shown = [question.columns.find(name) for name in columns]
     order = [_order(question.columns, name) for name in sort]
     _filter(question, table, filters)
@@ -92,7 +92,7 @@ def _order(columns: Columns, name: str) -> str:
     return f"{value} IS NULL, {value} {'DESC' if name.startswith('-') else 'ASC'}"
 
 
-def _filter(question: _Question, table: str, filters: Filters) -> None:
+def _filter(question: _ListQuestion, table: str, filters: Filters) -> None:
     now, columns = datetime.now(UTC), question.columns
     alias = "r" if table == RECORDS else "i"
     if filters.kind is not None:
@@ -107,7 +107,7 @@ def _filter(question: _Question, table: str, filters: Filters) -> None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
 
 
-def _filter_more(question: _Question, alias: str, filters: Filters, now: datetime) -> None:
+def _filter_more(question: _ListQuestion, alias: str, filters: Filters, now: datetime) -> None:
     if filters.experiment is not None:
         question.add("(r.experiment = ? OR r.experiment_id = ?)", filters.experiment, filters.experiment)
     if filters.since is not None:

@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     # Look
     "ls": (
         "runcard ls runs --since 7d",
-        "runcard ls --where 'cost > 0.5 and status = failed'",
+        "runcard ls --where 'status = failed and model ~ haiku'",
         "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
     ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),

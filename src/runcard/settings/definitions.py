@@ -228,7 +228,7 @@ CATALOG: Setting[str | None] = Setting(
     "catalog.url",
     optional(PATH, "in your data directory"),
     None,
-    "file of the catalog, by which records are found",
+    "file of the catalog, by which records are found; none: in your data directory",
     ("RUNCARD_CATALOG",),
     guard=UNCHANGED,
     use="write",

@@ -13,15 +13,11 @@ from runcard.files.user_folders import make_own_folder, state_folder
 
 _FOLDER = "stores"
 _LONGEST = 1 << 16  # bytes of a path
-_noted: set[str] = set()  # by this process
 
 
 def note_store(store: str) -> None:
-    """Remember a store; costs nothing when this process has noted it before, and never fails."""
+    """Remember a store; never fails."""
     path = os.path.realpath(store)
-    if path in _noted:
-        return
-    _noted.add(path)
     with contextlib.suppress(OSError):
         if (folder := _folder()) is None:
             return
@@ -35,7 +31,6 @@ def note_store(store: str) -> None:
 def forget_store(store: str) -> bool:
     """Forget a store; whether it was known."""
     path = os.path.realpath(store)
-    _noted.discard(path)
     with contextlib.suppress(OSError):
         if (folder := _folder()) is not None:
             os.unlink(os.path.join(folder, _name(path)))

@@ -33,7 +33,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 @click.command("ls")
 @click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
 @click.option("--model", metavar="TEXT", help="Only those of a model whose name contains TEXT.")
-@click.option("--status", metavar="STATUS", help="Only those with this status: completed, failed, running, …")
+@click.option("--status", metavar="STATUS", help="Only those with this status, such as failed.")
 @click.option("--since", metavar="WHEN", help="Only those that started since: 7d, 12h, 2026-11-01.")
 @click.option("--until", metavar="WHEN", help="Only those that started before.")
 @click.option("--experiment", metavar="NAME", help="Only those of an experiment.")
