@@ -16,10 +16,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
     "Look": {
+        "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
         "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
+        "whence": ("catalog.whence", "Find the run that made a file, by its content."),
         "ledger": ("checks.ledger", "Print the history of a store."),
+        "index": ("catalog.index", "Update the catalog that `ls` and others search."),
     },
     "Check": {
         "verify": ("checks.verify", "Check that records have not changed since they were closed."),

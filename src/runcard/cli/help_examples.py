@@ -34,6 +34,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "experiment list": ("runcard experiment list",),
     "experiment show": ("runcard experiment show personas",),
     # Look
+    "ls": (
+        "runcard ls runs --since 7d",
+        "runcard ls --where 'status = failed and model ~ haiku'",
+        "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
+    ),
+    "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
+    "index": ("runcard index", "runcard index ~/projects"),
     "show": (
         "runcard show @latest",
         "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",

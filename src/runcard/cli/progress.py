@@ -188,6 +188,14 @@ class ImportBar(_StatusLine):
                 else f"{now.sessions:,} of {now.total_sessions:,} sessions"
             )
             self.show(f"{bar}: {about}")
+class ReadProgress(_StatusLine):
+    """How many records of a store were read."""
+
+    def advance(self, store: str, count: int) -> None:
+        if self.is_due():
+            from runcard.files import printable  # noqa: PLC0415
+
+            self.show(f"{printable(store)}: {count:,} records read")
 
 
 def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:

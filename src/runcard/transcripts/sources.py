@@ -95,7 +95,7 @@ def own_files(
     unread: list[UnreadPart] = []
     for _, folder in _own_folders([tool], environ):
         try:
-            files |= {file.path: file for file in _below(tool, folder, unread)}
+            files |= {file.path: file for file in below(tool, folder, unread)}
         except RuncardError as error:  # the folder itself cannot be read
             unread.append(UnreadPart(folder, None, error.message))
     return list(files.values()), unread
