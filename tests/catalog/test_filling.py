@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import runcard
-from runcard.catalog.database import CatalogError, Database
+from runcard.catalog.database import CatalogError, CatalogDatabase
 from runcard.catalog.filling import catch_up, fill
 from runcard.catalog.tables import APPLICATION_ID, VERSION
 from runcard.operations.amendments.amend import amend
@@ -28,7 +28,7 @@ from sessions.build import AGENTS
 TABLES = ("facts", "instances", "usage", "files", "relations")
 
 
-def dump(database: Database) -> dict[str, list[tuple[Any, ...]]]:
+def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
     """All rows but numbers, in an order of their own."""
     cursor = database.query(
         "SELECT r.*, s.path AS store_path, s.is_reachable FROM records r JOIN stores s ON s.id = r.store"
@@ -50,21 +50,21 @@ def dump(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(str(tmp_path / "catalog" / "catalog.db")) as opened:
+def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
+    with CatalogDatabase(str(tmp_path / "catalog" / "catalog.db")) as opened:
         yield opened
 
 
 def rebuilt(tmp_path: Path, *stores: Path) -> dict[str, list[tuple[Any, ...]]]:
     path = tmp_path / "again" / "catalog.db"
     shutil.rmtree(path.parent, ignore_errors=True)
-    with Database(str(path)) as fresh:
+    with CatalogDatabase(str(path)) as fresh:
         for store in stores:
             fill(fresh, str(store))
         return dump(fresh)
 
 
-def names(database: Database) -> list[str]:
+def names(database: CatalogDatabase) -> list[str]:
     return [name for (name,) in database.query("SELECT name FROM records ORDER BY name")]
 
 
@@ -147,7 +147,7 @@ class History:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_are_those_of_a_new_catalog_after_any_history(
-    tmp_path: Path, database: Database, seed: int
+    tmp_path: Path, database: CatalogDatabase, seed: int
 ) -> None:
     store, random = tmp_path / "outputs", Random(seed)  # noqa: S311
     history = History(store, random)
@@ -165,7 +165,7 @@ def test_rows_are_those_of_a_new_catalog_after_any_history(
     assert dump(database) == rebuilt(tmp_path, store)
 
 
-def test_catching_up_sees_what_runcard_does(tmp_path: Path, database: Database) -> None:
+def test_catching_up_sees_what_runcard_does(tmp_path: Path, database: CatalogDatabase) -> None:
     """Without looking at every record."""
     store = tmp_path / "outputs"
     history = History(store, Random(1))  # noqa: S311
@@ -186,7 +186,7 @@ def test_catching_up_sees_what_runcard_does(tmp_path: Path, database: Database) 
         assert dump(database) == rebuilt(tmp_path, store), work.__name__
 
 
-def test_a_store_that_did_not_change_is_not_read(tmp_path: Path, database: Database) -> None:
+def test_a_store_that_did_not_change_is_not_read(tmp_path: Path, database: CatalogDatabase) -> None:
     run = record_one(tmp_path / "outputs")
     assert catch_up(database, str(run.parent)) is not None
     assert catch_up(database, str(run.parent)) is None
@@ -196,7 +196,7 @@ def test_a_store_that_did_not_change_is_not_read(tmp_path: Path, database: Datab
     assert fill(database, str(run.parent)).read == 0
 
 
-def test_an_open_run_is_looked_at_again(tmp_path: Path, database: Database) -> None:
+def test_an_open_run_is_looked_at_again(tmp_path: Path, database: CatalogDatabase) -> None:
     store = tmp_path / "outputs"
     with runcard.record(store, strict=True):
         catch_up(database, str(store))
@@ -205,7 +205,7 @@ def test_an_open_run_is_looked_at_again(tmp_path: Path, database: Database) -> N
     assert database.query("SELECT status FROM records").fetchall() == [("completed",)]
 
 
-def test_an_unreadable_record_is_a_row_that_says_so(tmp_path: Path, database: Database) -> None:
+def test_an_unreadable_record_is_a_row_that_says_so(tmp_path: Path, database: CatalogDatabase) -> None:
     run = record_one(tmp_path / "outputs")
     for content, words in (
         (b"{", "metadata.json"),
@@ -221,7 +221,7 @@ def test_an_unreadable_record_is_a_row_that_says_so(tmp_path: Path, database: Da
     assert "no metadata.json" in database.query("SELECT problem FROM records").fetchone()[0]
 
 
-def test_a_store_that_is_gone_keeps_its_rows(tmp_path: Path, database: Database) -> None:
+def test_a_store_that_is_gone_keeps_its_rows(tmp_path: Path, database: CatalogDatabase) -> None:
     run = record_one(tmp_path / "outputs")
     fill(database, str(run.parent))
     run.parent.rename(tmp_path / "elsewhere")
@@ -234,7 +234,7 @@ def test_a_store_that_is_gone_keeps_its_rows(tmp_path: Path, database: Database)
     assert database.query("SELECT is_reachable FROM stores").fetchone() == (1,)
 
 
-def test_names_that_are_not_utf_8(tmp_path: Path, database: Database) -> None:
+def test_names_that_are_not_utf_8(tmp_path: Path, database: CatalogDatabase) -> None:
     run = record_one(tmp_path / "outputs")
     shutil.copytree(run, run.parent / os.fsdecode(b"caf\xe9"), symlinks=True)
     fill(database, str(run.parent))
@@ -270,13 +270,13 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_a_catalog_that_cannot_be_used_is_put_aside(tmp_path: Path, damage: str) -> None:
     run = record_one(tmp_path / "outputs")
     path = tmp_path / "catalog.db"
-    with Database(str(path)) as database:
+    with CatalogDatabase(str(path)) as database:
         fill(database, str(run.parent))
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     DAMAGES[damage](path)
     before = path.read_bytes()
-    with Database(str(path)) as database:
+    with CatalogDatabase(str(path)) as database:
         assert names(database) == []
         fill(database, str(run.parent))
         assert names(database) == [run.name]
@@ -291,10 +291,10 @@ def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path) -> No
     path = tmp_path / "catalog.db"
     path.write_bytes(b"broken" * 1000)
     program = (
-        "import sys; from runcard.catalog import filling; from runcard.catalog.database import Database\n"
+        "import sys; from runcard.catalog import filling; from runcard.catalog.database import CatalogDatabase\n"
         "read = filling.read_rows; reads = []\n"
         "filling.read_rows = lambda record: (reads.append(record), read(record))[1]\n"
-        "with Database(sys.argv[1]) as database:\n"
+        "with CatalogDatabase(sys.argv[1]) as database:\n"
         "    filling.catch_up(database, sys.argv[2])\n"
         "    (count,) = database.query('SELECT count(*) FROM records').fetchone()\n"
         "print(count, len(reads))"
@@ -311,7 +311,7 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path) -> None:
         record_one(tmp_path / "outputs")
     path = tmp_path / "catalog.db"
     program = (
-        "import os, signal, sys; from runcard.catalog import filling; from runcard.catalog.database import Database\n"
+        "import os, signal, sys; from runcard.catalog import filling; from runcard.catalog.database import CatalogDatabase\n"
         "filling._BATCH = 2\n"
         "read = filling.read_rows; reads = []\n"
         "def counted(record):\n"
@@ -319,11 +319,11 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path) -> None:
         "    if len(reads) == 4: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return read(record)\n"
         "filling.read_rows = counted\n"
-        "with Database(sys.argv[1]) as database: filling.catch_up(database, sys.argv[2])"
+        "with CatalogDatabase(sys.argv[1]) as database: filling.catch_up(database, sys.argv[2])"
     )
     command = (sys.executable, "-c", program, str(path), str(tmp_path / "outputs"))
     assert subprocess.run(command, check=False, timeout=60).returncode == -9
-    with Database(str(path)) as database:
+    with CatalogDatabase(str(path)) as database:
         assert len(names(database)) == 2
         result = catch_up(database, str(tmp_path / "outputs"))
         assert result is not None
@@ -333,7 +333,7 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path) -> None:
 def test_a_catalog_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CatalogError) as raised:
-        Database(str(tmp_path / "file" / "catalog.db"))
+        CatalogDatabase(str(tmp_path / "file" / "catalog.db"))
     assert "cannot be opened" in raised.value.message
 
 

@@ -36,7 +36,7 @@ class CatalogError(StoreError):
     """The catalog cannot be used."""
 
 
-class Database:
+class CatalogDatabase:
     """An open catalog; to be closed, or used in a `with` block."""
 
     def __init__(self, path: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
-from runcard.catalog.database import Database
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.reading import read_rows
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
@@ -51,7 +51,7 @@ class FillResult(NamedTuple):
     is_reachable: bool = True
 
 
-def fill(database: Database, store: str, progress: Progress | None = None) -> FillResult:
+def fill(database: CatalogDatabase, store: str, progress: Progress | None = None) -> FillResult:
     """Bring the rows of a store up to date, looking at every record."""
     number = _store_number(database, store)
     cursor = _look(store)
@@ -67,7 +67,7 @@ def fill(database: Database, store: str, progress: Progress | None = None) -> Fi
     return FillResult(store, len(places), len(changed), len(removed))
 
 
-def catch_up(database: Database, store: str) -> FillResult | None:
+def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
     """Bring the rows of a store up to date as far as it says that it changed; None where it did not."""
     number = _store_number(database, store)
     now, before = _look(store), _cursor(database, number)
@@ -104,13 +104,13 @@ def catch_up(database: Database, store: str) -> FillResult | None:
     return FillResult(store, len(known), len(changed), len(removed))
 
 
-def _fill_once(database: Database, store: str, number: int) -> FillResult | None:
+def _fill_once(database: CatalogDatabase, store: str, number: int) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
     with database.locked("filling", _FILLING):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
-def forget(database: Database, store: str) -> None:
+def forget(database: CatalogDatabase, store: str) -> None:
     """Remove a store and its records."""
     with database.writing():
         names = [
@@ -125,7 +125,7 @@ def forget(database: Database, store: str) -> None:
         database.query("DELETE FROM stores WHERE id = ?", (number,))
 
 
-def _store_number(database: Database, store: str) -> int:
+def _store_number(database: CatalogDatabase, store: str) -> int:
     path = json_name(os.path.abspath(store)).text
     found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
     if found is None:
@@ -134,18 +134,22 @@ def _store_number(database: Database, store: str) -> int:
     return int(found[0])
 
 
-def _unreachable(database: Database, store: str, number: int) -> FillResult:
+def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
     database.query("UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ?", (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)
 
 
-def _fingerprints(database: Database, store: int) -> dict[str, str]:
+def _fingerprints(database: CatalogDatabase, store: int) -> dict[str, str]:
     return dict(database.query("SELECT name, fingerprint FROM records WHERE store = ?", (store,)).fetchall())
 
 
 def _put_all(
-    database: Database, number: int, places: Iterable[FoundRecord], store: str, progress: Progress | None
+    database: CatalogDatabase,
+    number: int,
+    places: Iterable[FoundRecord],
+    store: str,
+    progress: Progress | None,
 ) -> None:
     batch = []
     for count, place in enumerate(places, 1):
@@ -166,14 +170,14 @@ def _put_all(
     _write(database, batch)
 
 
-def _write(database: Database, batch: list) -> None:  # type: ignore[type-arg]
+def _write(database: CatalogDatabase, batch: list) -> None:  # type: ignore[type-arg]
     if batch:
         with database.writing():
             for rows in batch:
                 database.put(rows)
 
 
-def _remove_all(database: Database, store: int, names: Iterable[str]) -> None:
+def _remove_all(database: CatalogDatabase, store: int, names: Iterable[str]) -> None:
     doomed = list(names)
     if doomed:
         with database.writing():
@@ -255,12 +259,12 @@ def _look(store: str) -> dict[str, object] | None:
     return {"folder": status.st_mtime_ns, "ledgers": ledgers, "archives": _stat_text(index)}
 
 
-def _cursor(database: Database, store: int) -> dict[str, object] | None:
+def _cursor(database: CatalogDatabase, store: int) -> dict[str, object] | None:
     (text,) = database.query("SELECT cursor FROM stores WHERE id = ?", (store,)).fetchone()
     return None if text is None else json.loads(text)
 
 
-def _set_cursor(database: Database, store: int, cursor: dict[str, object]) -> None:
+def _set_cursor(database: CatalogDatabase, store: int, cursor: dict[str, object]) -> None:
     database.query("UPDATE stores SET cursor = ?, is_reachable = 1 WHERE id = ?", (json.dumps(cursor), store))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
 from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
-from runcard.catalog.database import Database
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
 from runcard.errors import UsageError
@@ -64,7 +64,7 @@ class _ListQuestion:
 
 
 def list_table(
-    database: Database,
+    database: CatalogDatabase,
     table: str,
     filters: Filters,
     columns: Sequence[str],
@@ -168,7 +168,7 @@ class FileMatch(NamedTuple):
     started: str | None
 
 
-def files_with(database: Database, digest: bytes, *, is_input: bool) -> list[FileMatch]:
+def files_with(database: CatalogDatabase, digest: bytes, *, is_input: bool) -> list[FileMatch]:
     """The records that read, or made, a file with this digest; oldest first."""
     sql = (
         "SELECT r.id, r.record_id, r.path, f.path, r.started FROM files f JOIN records r ON r.id = f.record "
@@ -177,7 +177,7 @@ def files_with(database: Database, digest: bytes, *, is_input: bool) -> list[Fil
     return [_file_match(row) for row in database.query(sql, (digest, int(is_input)))]
 
 
-def records_of_commit(database: Database, commit: str) -> list[FileMatch]:
+def records_of_commit(database: CatalogDatabase, commit: str) -> list[FileMatch]:
     """The records that were made with this commit of the code, which may be the beginning of one."""
     sql = (
         "SELECT id, record_id, path, NULL, started FROM records WHERE substr(git_commit, 1, ?) = ? "
@@ -186,7 +186,7 @@ def records_of_commit(database: Database, commit: str) -> list[FileMatch]:
     return [_file_match(row) for row in database.query(sql, (len(commit), commit))]
 
 
-def inputs_of(database: Database, record: int) -> list[tuple[str, bytes]]:
+def inputs_of(database: CatalogDatabase, record: int) -> list[tuple[str, bytes]]:
     """The files that a record read, with their digests."""
     sql = "SELECT path, sha256 FROM files WHERE record = ? AND is_input = 1 ORDER BY path"
     return [(path, bytes(digest)) for path, digest in database.query(sql, (record,))]
@@ -197,7 +197,7 @@ def _file_match(row: tuple[Any, ...]) -> FileMatch:
     return FileMatch(record, own, path, file, None if started is None else _time_text(started))
 
 
-def unreachable_stores(database: Database) -> Iterator[str]:
+def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
     """The stores that could not be listed when they were looked at last."""
     for (path,) in database.query("SELECT path FROM stores WHERE is_reachable = 0 ORDER BY path"):
         yield path

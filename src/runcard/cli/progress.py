@@ -188,6 +188,8 @@ class ImportBar(_StatusLine):
                 else f"{now.sessions:,} of {now.total_sessions:,} sessions"
             )
             self.show(f"{bar}: {about}")
+
+
 class ReadProgress(_StatusLine):
     """How many records of a store were read."""
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from runcard.catalog.database import Database
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import FillResult, Progress, fill
 from runcard.errors import StoreError
 from runcard.files import printable
@@ -22,7 +22,7 @@ def index(
     With `rebuild` it is emptied first.
     """
     stores = [store for root in roots for store in _stores_below(root)] if roots else stores_to_ask()
-    with Database(catalog_path()) as database:
+    with CatalogDatabase(catalog_path()) as database:
         if rebuild:
             database.clear()
         for store in dict.fromkeys(map(os.path.realpath, stores)):

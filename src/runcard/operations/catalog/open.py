@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runcard.catalog.database import CatalogError, Database
+from runcard.catalog.database import CatalogError, CatalogDatabase
 from runcard.catalog.filling import catch_up
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
@@ -38,9 +38,9 @@ def is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_catalog(stores: list[str] | None = None) -> Iterator[Database]:
+def open_catalog(stores: list[str] | None = None) -> Iterator[CatalogDatabase]:
     """The catalog, up to date with these stores, by default with all that are known."""
-    with Database(catalog_path()) as database:
+    with CatalogDatabase(catalog_path()) as database:
         for store in stores_to_ask() if stores is None else stores:
             catch_up(database, store)
         yield database

@@ -6,7 +6,7 @@ Files are compared by their content, never by names or times. Two runs with the 
 import os
 from dataclasses import dataclass, field
 
-from runcard.catalog.database import Database
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.rows import digest_bytes
 from runcard.catalog.searching import FileMatch, files_with, inputs_of, records_of_commit
 from runcard.digests import sha256_stream
@@ -87,7 +87,7 @@ def whence(target: str | None = None, *, commit: str | None = None) -> Whence:
     return Whence(f"sha256:{digest.hex()}", made_by, read_by)
 
 
-def _of_commit(database: Database, revision: str) -> Whence:
+def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
     commit = resolve_commit(revision, os.getcwd()) or revision.lower()
     if len(commit) < 4 or not set(commit) <= set("0123456789abcdef"):
         raise UsageError(
@@ -115,7 +115,7 @@ def _digest(target: str) -> bytes:
 class _Sources:
     """Follows files upwards; each file is followed once."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: CatalogDatabase) -> None:
         self._database = database
         self._followed: set[bytes] = set()
 
