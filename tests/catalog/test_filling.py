@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import runcard
-from runcard.catalog.database import CatalogError, CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up, fill
 from runcard.catalog.tables import APPLICATION_ID, VERSION
 from runcard.operations.amendments.amend import amend

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runcard.catalog.database import CatalogError, CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
