@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -166,26 +167,17 @@ class SessionImporter:
         self, found: FoundSession, directory: SessionDirectory
     ) -> tuple[SessionParts, dict[str, CopiedLog]]:
         """Read what the agents of a session said and did, and write their logs."""
-        files = found.files
-        with AgentLogs(directory) as logs:
+        files, ids = found.files, cache(partial(safe_id, found.files.tool))
+        with AgentLogs(directory, mask=not self._options.keep_secrets) as logs:
 
             def write(entry: Entry) -> None:
                 if self._options.copies_transcripts:
-                    shown, counts = self._masked(entry)
-                    own = MAIN if entry.agent == MAIN else safe_id(files.tool, entry.agent)
-                    logs.write(own, log_text(shown), counts)
+                    logs.write(ids(entry.agent), log_text(entry))
 
             activity = SessionActivity(files.tool, files.session, write)
             self._add_unread(self._source.read_activity(files, activity))
         parts = SessionParts(files, activity, found.calls, self._source.NOT_WRITTEN)
         return parts, logs.written()
-
-    def _masked(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
-        if self._options.keep_secrets:
-            return entry, {}
-        text, name = mask_text(entry.text), mask_text(entry.name or "")
-        counts = text.counts | {rule: text.counts.get(rule, 0) + n for rule, n in name.counts.items()}
-        return entry._replace(text=text.value, name=name.value or None), counts
 
     def _spec(
         self, parts: SessionParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
