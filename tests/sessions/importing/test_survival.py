@@ -1,23 +1,17 @@
-"""What goes wrong while sessions are imported: `kill -9`, a full disk, files that grow or cannot be read."""
+"""`kill -9` at every step of an import that replaces another: a whole one is always there, and in the end only one."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from conftest import Cli
-from files.small_disk import small_disk
+from runcard.operations.archives.archive import archive
+from runcard.operations.checks.verify import damage_of
 from runcard.operations.sessions.import_sessions import import_sessions
-from runs.harness import harness, in_memory
-from sessions.collecting.teams import assert_tidy, assert_whole, sessions, state
-from sessions.importing.sample_sessions import FIRST, fork, reply, said, session_with_sub_agent, text
-from transcripts.session_files import claude, lines
-
-TOOL = "claude-code"
+from runs.harness import harness, in_memory, started
+from sessions.importing.claude_sessions import Session, assert_clean, calls_in, events, imported, stored
 
 
 @pytest.fixture
@@ -28,130 +22,98 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("moment", ["before", "within"])
-def test_an_import_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
-    session_with_sub_agent(place / "home")
-    fork(place / "home")
-    before = state(place / "home")
-    done = []
-    for number, step in enumerate(
-        harness("sessions.importing.harness_kill", moment, place / "home", place), 1
-    ):
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_an_import_killed_at_any_step_is_finished_by_the_next_one(
+    place: Path, moment: str, *, is_archived: bool
+) -> None:
+    session = Session(place)
+    session.grow(agent="a1")
+    template = place / "template"
+    first = imported(session, template).path
+    assert first is not None
+    if is_archived:
+        archive(first)
+    session.grow(2)
+    done, copies = [], set()
+    steps = harness("sessions.importing.harness_kill", moment, session.project, template, place)
+    for number, step in enumerate(steps, 1):
         store = place / str(number)
         print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
         done.append(step)
-        for session in sessions(store):
-            assert_whole(session)
-        report = import_sessions(TOOL, [place / "home"], artifacts=store)
-        assert {each.action for each in report.sessions} <= {"imported", "unchanged"}
-        assert len(sessions(store)) == 2  # one for each session, never two of one
-        assert_tidy(store)
-    assert state(place / "home") == before
-    assert moment == "within" or {"renameat2", "syncfs", "mkdir"} <= set(done)
+        left = stored(store)
+        copies.add(len(left))
+        assert any(damage_of(path) is None for path in left), left
+        (result,) = import_sessions("claude-code", [session.project], artifacts=store).sessions
+        assert result.action in {"replaced", "unchanged"}
+        assert stored(store) == [result.path]
+        assert result.path is not None
+        assert calls_in(result.path) == 4
+        assert_clean(store)
+        named = [event for event in events(store) if event == "record.reimported"]
+        assert len(named) == 1, events(store)
+        assert imported(session, store).action == "unchanged"
+    assert copies == {1, 2}
+    assert moment == "within" or {
+        "renameat2",
+        "syncfs",
+        "fsync",
+        "rename" if not is_archived else "unlink",
+    } <= set(done)
 
 
-def test_a_full_disk_leaves_nothing_half_made_and_stops_the_import(cli: Cli, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    session_with_sub_agent(home)
-    claude(
-        home,
-        said("a long text " * 40_000, 30, session="later"),
-        reply("msg_9", 31, text("x"), session="later"),
-        name="later.jsonl",
-    )
-    with small_disk(tmp_path / "small", "300k") as store:
-        outcome = cli("import", TOOL, home, "--artifacts", store / "artifacts", "--json")
-        assert outcome.code == 1
-        data = json.loads(outcome.out)
-        actions = {each["session"]: each["action"] for each in data["sessions"]}
-        assert actions == {FIRST: "imported", "later": "failed"}
-        assert "No space left on device" in outcome.err
-        assert "later was not imported" in outcome.err
-        for session in sessions(store / "artifacts"):
-            assert_whole(session)
-        assert len(sessions(store / "artifacts")) == 1
-        assert list((store / "artifacts" / ".open").iterdir()) == []
+IMPORT = """
+import json, sys
+from runcard.operations.sessions.import_sessions import import_sessions
+print("ready", flush=True)
+sys.stdin.readline()
+report = import_sessions("claude-code", [sys.argv[1]], artifacts=sys.argv[2])
+print(json.dumps([session.to_dict() for session in report.sessions]), flush=True)
+"""
 
 
-def test_a_file_that_grows_is_imported_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is added after its calls were counted belongs to the next import."""
-    from runcard.operations.sessions import import_sessions as operation  # noqa: PLC0415
-
-    file = claude(tmp_path, said("Hi", 0), reply("msg_1", 1, text("x")), name=f"{FIRST}.jsonl")
-    size, real = file.stat().st_size, operation.read_files
-
-    def read_files(*arguments: object) -> object:
-        found = real(*arguments)  # type: ignore[arg-type]
-        with file.open("ab") as more:
-            more.write(lines([said("More", 2), reply("msg_2", 3, text("y"))]))
-        return found
-
-    monkeypatch.setattr(operation, "read_files", read_files)
-    (session,) = import_sessions(TOOL, [tmp_path]).sessions
-    assert session.warnings == ()
-    assert session.path is not None
-    assert session.document is not None
-    team = session.document.to_dict()
-    assert (team["sources"][0]["bytes"], team["instances"][0]["calls"]) == (size, 1)
-    copy = session.path / "instances/main/transcripts" / file.name
-    assert copy.read_bytes() == file.read_bytes()[:size]
-    assert team["execution_summary"]["execution_end"] == "2026-11-02T10:01:00Z"
-    monkeypatch.undo()
+def at_once(session: Session, store: Path, count: int = 4, *, grow: bool = False) -> list[str]:
+    """What processes that import the session at the same time say of it."""
+    actions = []
+    with ExitStack() as stack:
+        processes = [stack.enter_context(started(IMPORT, session.project, store)) for _ in range(count)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+            if grow:
+                session.grow()
+        for process in processes:
+            assert process.stdout is not None
+            (result,) = json.loads(process.stdout.readline())
+            assert result["warnings"] == []
+            actions.append(result["action"])
+            assert process.wait(60) == 0
+    return sorted(actions)
 
 
-def test_a_file_that_vanishes_is_an_omission(cli: Cli, tmp_path: Path) -> None:
-    session_with_sub_agent(tmp_path)
-    os.chmod(next(tmp_path.rglob("agent-*.jsonl")), 0)
-    code = "import os,sys; os.setuid(65534); from runcard.cli.main import main; sys.exit(main())"
-    if os.getuid() == 0:
-        for folder in [tmp_path, *tmp_path.parents]:
-            os.chmod(folder, os.stat(folder).st_mode | 0o005)
-        store = tmp_path / "store"
-        store.mkdir()
-        os.chmod(store, 0o777)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                code,
-                "import",
-                TOOL,
-                str(tmp_path),
-                "--artifacts",
-                str(store / "a"),
-                "--json",
-            ],
-            capture_output=True,
-            check=False,
-            cwd=tmp_path,
-        )
-        data = json.loads(done.stdout)
-        assert done.returncode == 2
-        assert [each["reason"] for each in data["unread"]] == ["Permission denied"]
-        assert [each["action"] for each in data["sessions"]] == ["imported"]
+def test_processes_that_import_a_session_at_once_store_it_once(place: Path) -> None:
+    session, store = Session(place), place / "artifacts"
+    assert at_once(session, store) == ["imported", "unchanged", "unchanged", "unchanged"]
+    assert len(stored(store)) == 1
+    assert_clean(store)
+    session.grow()
+    actions = at_once(session, store)
+    assert set(actions) <= {"replaced", "unchanged"}
+    (path,) = stored(store)
+    assert calls_in(path) == 2
+    assert_clean(store)
 
 
-def test_memory_stays_flat_for_a_large_file(tmp_path: Path) -> None:
-    """A file of 64 MB, half of it in one line, in a process of its own."""
-    file = tmp_path / "projects" / "p" / f"{FIRST}.jsonl"
-    file.parent.mkdir(parents=True)
-    with file.open("wb") as out:
-        out.write(lines([said("Hi", 0), reply("msg_1", 1, text("x"))]))
-        out.write(b'{"type":"user","message":{"content":"' + b"x" * (32 << 20) + b'"}}\n')
-        line = lines([said("word " * 20_000, 2), reply("msg_2", 3, text("z " * 2000))])
-        for _ in range((32 << 20) // len(line)):
-            out.write(line)
-    code = (
-        "import resource, sys\n"
-        "from runcard.operations.sessions.import_sessions import import_sessions\n"
-        "report = import_sessions('claude-code', [sys.argv[1]], artifacts=sys.argv[2])\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, report.sessions[0].action)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "projects"), str(tmp_path / "store")],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    memory, action = done.stdout.split()
-    assert action == "imported"
-    assert int(memory) < 200_000, "kB"
+def test_processes_that_import_a_growing_session_leave_its_newest_state(place: Path) -> None:
+    session, store = Session(place), place / "artifacts"
+    for _ in range(2):
+        actions = at_once(session, store, 4, grow=True)
+        assert set(actions) <= {"imported", "replaced", "unchanged"}
+        result = imported(session, store)
+        assert stored(store) == [result.path]
+        assert result.path is not None
+        assert calls_in(result.path) == session.turns
+        assert_clean(store)
