@@ -98,36 +98,21 @@ def test_a_file_that_grows_is_imported_as_it_was(tmp_path: Path, monkeypatch: py
     monkeypatch.undo()
 
 
-def test_a_file_that_vanishes_is_an_omission(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_named_and_never_opened(cli: Cli, tmp_path: Path) -> None:
     session_with_sub_agent(tmp_path)
-    os.chmod(next(tmp_path.rglob("agent-*.jsonl")), 0)
-    code = "import os,sys; os.setuid(65534); from runcard.cli.main import main; sys.exit(main())"
-    if os.getuid() == 0:
-        for folder in [tmp_path, *tmp_path.parents]:
-            os.chmod(folder, os.stat(folder).st_mode | 0o005)
-        store = tmp_path / "store"
-        store.mkdir()
-        os.chmod(store, 0o777)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                code,
-                "import",
-                TOOL,
-                str(tmp_path),
-                "--artifacts",
-                str(store / "a"),
-                "--json",
-            ],
-            capture_output=True,
-            check=False,
-            cwd=tmp_path,
-        )
-        data = json.loads(done.stdout)
-        assert done.returncode == 2
-        assert [each["reason"] for each in data["unread"]] == ["Permission denied"]
-        assert [each["action"] for each in data["sessions"]] == ["imported"]
+    file = next(tmp_path.rglob("agent-*.jsonl"))
+    file.unlink()
+    os.mkfifo(file)
+    link = file.with_name("agent-link.jsonl")
+    link.symlink_to("/etc/passwd")
+    outcome = cli("import", TOOL, tmp_path, "--json")
+    assert outcome.code == 2
+    data = json.loads(outcome.out)
+    assert {(each["path"], each["reason"]) for each in data["unread"]} == {
+        (str(file), "not a regular file"),
+        (str(link), "a symbolic link, not followed"),
+    }
+    assert [each["action"] for each in data["sessions"]] == ["imported"]
 
 
 def test_memory_stays_flat_for_a_large_file(tmp_path: Path) -> None:
