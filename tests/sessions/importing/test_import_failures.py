@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import Cli
 from files.small_disk import small_disk
 from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.transcripts.reading import read_files
 from runs.harness import harness, in_memory
 from sessions.collecting.teams import assert_tidy, assert_whole, sessions, state
 from sessions.importing.sample_sessions import FIRST, fork, reply, said, session_with_sub_agent, text
@@ -74,18 +76,16 @@ def test_a_full_disk_leaves_nothing_half_made_and_stops_the_import(cli: Cli, tmp
 
 def test_a_file_that_grows_is_imported_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is added after its calls were counted belongs to the next import."""
-    from runcard.operations.sessions import import_sessions as operation  # noqa: PLC0415
-
     file = claude(tmp_path, said("Hi", 0), reply("msg_1", 1, text("x")), name=f"{FIRST}.jsonl")
-    size, real = file.stat().st_size, operation.read_files
+    size = file.stat().st_size
 
-    def read_files(*arguments: object) -> object:
-        found = real(*arguments)  # type: ignore[arg-type]
+    def read_and_grow(*arguments: Any) -> Any:
+        found = read_files(*arguments)
         with file.open("ab") as more:
             more.write(lines([said("More", 2), reply("msg_2", 3, text("y"))]))
         return found
 
-    monkeypatch.setattr(operation, "read_files", read_files)
+    monkeypatch.setattr("runcard.operations.sessions.import_sessions.read_files", read_and_grow)
     (session,) = import_sessions(TOOL, [tmp_path]).sessions
     assert session.warnings == ()
     assert session.path is not None
@@ -95,7 +95,6 @@ def test_a_file_that_grows_is_imported_as_it_was(tmp_path: Path, monkeypatch: py
     copy = session.path / "instances/main/transcripts" / file.name
     assert copy.read_bytes() == file.read_bytes()[:size]
     assert team["execution_summary"]["execution_end"] == "2026-11-02T10:01:00Z"
-    monkeypatch.undo()
 
 
 def test_what_is_not_a_file_is_named_and_never_opened(cli: Cli, tmp_path: Path) -> None:
