@@ -83,6 +83,22 @@ def test_the_ledger_and_verify_know_the_event(cli: Cli, session: Session, store:
     )
 
 
+def test_the_name_of_a_replaced_import_leads_to_the_new_one(cli: Cli, session: Session, store: Path) -> None:
+    first = newest = imported(session, store).path
+    for _ in range(2):
+        session.grow()
+        newest = imported(session, store).path
+    assert first is not None
+    assert newest is not None
+    for word in (first.name, f"artifacts/{first.name}", str(first)):
+        done = cli("show", word)
+        assert (done.code, newest.name in done.err.partition("hint: it was imported again: ")[2]) == (1, True)
+    packed = archive(newest).archive
+    assert packed.name in cli("show", first.name).err
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    assert "imported again" not in cli("show", first.name).err
+
+
 def test_a_new_agent_is_growth(session: Session, store: Path) -> None:
     imported(session, store)
     session.grow(agent="a1")

@@ -20,6 +20,7 @@ from runcard.transcripts.content import (
 from runcard.transcripts.gemini.chat_meta import ChatMeta
 from runcard.transcripts.gemini.message_texts import (
     content_text,
+    has_model,
     response_texts,
     short_note,
     thought_text,
@@ -77,10 +78,11 @@ class MessageReader:
         if path.endswith(".json"):
             document = read_document(path, unread)
             self._set_meta(document)
-            self._read_messages(document.get("messages"), is_repeated=False)
+            for message in _objects(document.get("messages")):
+                self._read_message(message)
             return
         content = FileContent()
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace():
                 continue
             if not is_complete:
@@ -99,7 +101,7 @@ class MessageReader:
         if "$set" in record:
             changes = object_of(record["$set"])
             self._set_meta(changes)
-            self._read_messages(changes.get("messages"), is_repeated=True)
+            self._read_conversation(_objects(changes.get("messages")))
         elif "$rewindTo" in record:
             text = f"The conversation was taken back to before message {text_of(record['$rewindTo'])}."
             self._add("note", text, NO_TIME)
@@ -115,17 +117,32 @@ class MessageReader:
         if self._id == MAIN:
             self._activity.title = text_of(meta.get("summary")) or self._activity.title
 
-    def _read_messages(self, messages: object, *, is_repeated: bool) -> None:
-        for message in messages if isinstance(messages, list) else ():
-            self._read_message(object_of(message), is_repeated=is_repeated)
+    def _read_conversation(self, messages: list[dict[str, Any]]) -> None:
+        """Read the whole conversation, written anew: what was compacted has new ids, and no model."""
+        own, new = [], 0
+        for message in messages:
+            if has_model(message):
+                own.append(message)
+            elif text := content_text(message.get("content")):
+                note = short_note(text)
+                is_new = self._is_first(message)
+                new += is_new and note is None
+                if is_new and note is not None:
+                    self._add("note", note, milliseconds(message.get("timestamp")))
+        if new:
+            time = max(milliseconds(message.get("timestamp")) for message in messages)
+            text = f"The conversation was written anew: {new:,} of its {len(messages):,} messages are new."
+            self._add("note", text, time)
+        for message in own:
+            self._read_message(message)
 
     def _add(self, kind: Any, text: str, time: int, **fields: Any) -> None:  # noqa: ANN401 - those of Entry
         self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
-    def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
+    def _read_message(self, message: dict[str, Any]) -> None:
         kind, time = text_of(message.get("type")), milliseconds(message.get("timestamp"))
         if kind == "gemini":
-            self._read_reply(message, time, is_repeated=is_repeated)
+            self._read_reply(message, time)
         elif kind == "user":
             self._add_results(message.get("content"), time)
             self._read_user(message, time)
@@ -153,18 +170,13 @@ class MessageReader:
             self._agent.description = text_of(text)
         self._add("user", text, time)
 
-    def _read_reply(self, message: dict[str, Any], time: int, *, is_repeated: bool) -> None:
-        name = text_of(message.get("id"))
-        has_model = text_of(message.get("model")) or isinstance(message.get("tokens"), dict)
-        call = name if has_model else None  # else Gemini CLI wrote it
+    def _read_reply(self, message: dict[str, Any], time: int) -> None:
+        call = text_of(message.get("id")) if has_model(message) else None  # else Gemini CLI wrote it
         self._add_thoughts(message, time, call)
         uses = tool_calls_in(message)
         text = content_text(message.get("content"))
         if text and self._is_first(message):
-            if is_repeated and call is None:
-                self._add("note", text, time)
-            else:
-                self._add("assistant", text, time, call=call, is_end=not uses)
+            self._add("assistant", text, time, call=call, is_end=not uses)
         for use in uses:
             self._read_tool_use(use, time, call)
 
@@ -220,6 +232,10 @@ class MessageReader:
             reason = match[1] if match else None
         if reason is not None:
             agent.status = _STATUS.get(reason, agent.status)
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [object_of(value) for value in values] if isinstance(values, list) else []
 
 
 def _is_added(name: str, shown: set[int]) -> bool:
