@@ -1,132 +1,89 @@
-"""Sessions of Claude Code, written by hand: with a sub-agent, a fork, two models, errors and secrets."""
+"""Sessions of Claude Code on disk that grow, and what a store must look like after they were imported."""
 
+import json
 from pathlib import Path
 from typing import Any
 
-from transcripts.session_files import OPUS, SONNET, assistant, claude, usage, write
+import runcard
+from runcard.operations.checks.verify import summary, verify
+from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.operations.sessions.session_import import ImportedSession
+from transcripts.session_files import assistant, lines, usage, user
+from whole_ledgers import entries, ledgers
 
-Json = dict[str, Any]
-
-FIRST = "11111111-1111-4111-8111-111111111111"
-FORK = "22222222-2222-4222-8222-222222222222"
-OTHER = "33333333-3333-4333-8333-333333333333"
-AGENT = "a1b2c3d4"
-SECRET = "sk-ant-api03-" + "k7Wq" * 23 + "AA"
-
-
-def said(text: Any, minute: int, *, session: str = FIRST, second: int = 0, **fields: Any) -> Json:
-    """A message of the user, or the result of a tool."""
-    return {
-        "parentUuid": None,
-        "isSidechain": False,
-        "cwd": "/home/u/shop",
-        "sessionId": session,
-        "version": "2.1.197",
-        "gitBranch": "main",
-        "type": "user",
-        "message": {"role": "user", "content": text},
-        "uuid": f"u-{session}-{minute}-{second}",
-        "timestamp": time(minute, second),
-        **fields,
-    }
+ID = "5a1c9f3e-0000-4000-8000-00000000000a"
 
 
-def time(minute: int, second: int = 0) -> str:
-    return f"2026-11-02T10:{minute:02}:{second:02}.000Z"
+class Session:
+    """The files of one session, to which turns can be added."""
+
+    def __init__(self, folder: Path, session_id: str = ID) -> None:
+        self.id = session_id
+        self.project = folder / ".claude" / "projects" / "-home-u-shop"
+        self.main = self.project / f"{session_id}.jsonl"
+        self.turns = 0
+        self.grow()
+
+    def grow(self, turns: int = 1, agent: str | None = None) -> None:
+        """Add turns to the main file, or to that of a sub-agent."""
+        path = self.main if agent is None else self.project / self.id / "subagents" / f"agent-{agent}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        more = {} if agent is None else {"agentId": agent, "isSidechain": True}
+        with path.open("ab") as file:
+            for _ in range(turns):
+                self.turns += 1
+                minute = f"2026-10-02T10:{self.turns % 60:02}"
+                facts: dict[str, Any] = {
+                    "sessionId": self.id,
+                    "cwd": "/home/u/shop",
+                    "version": "2.1.200",
+                    **more,
+                }
+                asked = user(f"question {self.turns}") | facts | {"timestamp": f"{minute}:00.000Z"}
+                reply = assistant(
+                    f"msg_{self.id}_{self.turns}",
+                    usage(),
+                    request=f"req_{self.turns}",
+                    time=f"{minute}:05.000Z",
+                    **facts,
+                )
+                file.write(lines([asked, reply]))
 
 
-def text(words: str) -> Json:
-    return {"type": "text", "text": words}
+def imported(session: Session, store: Path, **options: Any) -> ImportedSession:
+    """What became of the session, which is the only one in its folder."""
+    report = import_sessions("claude-code", [session.project], artifacts=store, **options)
+    assert report.unread == []
+    (result,) = report.sessions
+    return result
 
 
-def tool_use(name: str, use: str, **given: Any) -> Json:
-    return {"type": "tool_use", "id": use, "name": name, "input": given}
+def stored(store: Path) -> list[Path]:
+    """The directories and archives of sessions in a store."""
+    found = [path for path in store.iterdir() if path.name[:1] == "2"] if store.is_dir() else []
+    return sorted([*found, *store.glob("archive/*/*.tar.gz")])
 
 
-def result(use: str, words: str, *, failed: bool = False) -> list[Json]:
-    return [{"type": "tool_result", "tool_use_id": use, "content": words, "is_error": failed}]
+def events(store: Path) -> list[str]:
+    return [entry.event for _, journal, _ in ledgers(str(store)) for entry in entries(journal)]
 
 
-def reply(
-    call: str, minute: int, *content: Json, second: int = 0, session: str = FIRST, **fields: Any
-) -> Json:
-    counts = fields.pop("counts", None)
-    return assistant(
-        call,
-        counts,
-        request=f"req_{call}",
-        time=time(minute, second),
-        content=content,
-        sessionId=session,
-        uuid=f"{session}-{call}-{second}",
-        **fields,
-    )
+def ledger_lines(store: Path) -> list[dict[str, Any]]:
+    (path,) = store.glob(".runcard/ledger-*.jsonl")
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def session_with_sub_agent(home: Path) -> None:
-    """Two models, a tool that fails, a sub-agent that is done, and a secret in a message."""
-    claude(
-        home,
-        said(f"Deploy with {SECRET}", 0),
-        reply("msg_1", 0, text("I look."), second=2, stop=None, counts=usage(output=1)),
-        reply("msg_1", 0, tool_use("Bash", "t1", command="ls"), second=3, stop="tool_use"),
-        said(result("t1", "no such file", failed=True), 1),
-        reply(
-            "msg_2",
-            1,
-            tool_use("Agent", "t2", prompt="search", subagent_type="tester"),
-            second=10,
-            stop="tool_use",
-            model=OPUS,
-        ),
-        said(result("t2", "found"), 5, toolUseResult={"agentId": AGENT, "totalTokens": 9}),
-        reply("msg_3", 5, text("Done."), second=30),
-        name=f"{FIRST}.jsonl",
-    )
-    folder = home / "projects" / "-home-u-shop" / FIRST / "subagents"
-    side: Json = {"isSidechain": True, "agentId": AGENT}
-    write(
-        folder / f"agent-{AGENT}.jsonl",
-        said("search", 2, **side) | {"uuid": "side-1"},
-        reply("msg_4", 2, tool_use("Grep", "t3", pattern="x"), second=4, stop="tool_use", **side),
-        said(result("t3", "x"), 3, **side) | {"uuid": "side-2"},
-        reply("msg_5", 3, text("found"), second=9, counts=usage(service_tier="batch"), **side),
-    )
-    write(
-        folder / f"agent-{AGENT}.meta.json",
-        {"agentType": "tester", "description": "search", "toolUseId": "t2"},
-    )
+def calls_in(path: Path) -> int:
+    document = json.loads((path / "metadata.json").read_bytes())
+    return sum(entry["calls"] for entry in document["instances"])
 
 
-def fork(home: Path) -> None:
-    """A session that begins with the calls of the first one."""
-    claude(
-        home,
-        {"type": "queue-operation", "timestamp": time(20), "sessionId": FORK},
-        said("Deploy", 0, session=FORK, forkedFrom={"sessionId": FIRST}),
-        reply(
-            "msg_1",
-            0,
-            text("I look."),
-            second=3,
-            session=FORK,
-            stop="tool_use",
-            forkedFrom={"sessionId": FIRST},
-        ),
-        said("And now?", 20, session=FORK, second=1),
-        reply("msg_6", 20, text("Now this."), second=20, session=FORK),
-        name=f"{FORK}.jsonl",
-    )
-
-
-def other_project(home: Path) -> None:
-    """A session in another folder, whose model has no price."""
-    write(
-        home / "projects" / "-home-u-other" / f"{OTHER}.jsonl",
-        said("Hi", 40, session=OTHER) | {"cwd": "/home/u/other"},
-        reply("msg_7", 41, text("Hi"), session=OTHER, model="claude-of-tomorrow-9")
-        | {"cwd": "/home/u/other"},
-    )
-
-
-MODELS = (SONNET, OPUS)
+def assert_clean(store: Path) -> None:
+    """Nothing is missing, changed or unknown, and nothing was left behind."""
+    found = summary(list(verify(store)))
+    assert (found["intact"], found["complete"], found["findings"]) == (True, True, []), found
+    assert list((store / ".open").iterdir()) == []
+    assert [path.name for path in (store / ".runcard").iterdir() if not path.name.startswith("ledger-")] == []
+    for path in stored(store):
+        if path.is_dir():
+            assert all(checked.report.valid for checked in runcard.validate(path))

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from runcard import settings as known
@@ -29,6 +30,7 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
+from runcard.operations.sessions.transcript_sources import states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
@@ -36,10 +38,10 @@ from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.reading import read_files
-from runcard.transcripts.sources import SOURCES, SessionTool, find_files
+from runcard.transcripts.sources import SESSION_TOOLS, TEAM_TOOLS, find_files
 
 _SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
-TOOLS = tuple(name for name, tool in SOURCES.items() if hasattr(tool, "read_activity"))
+TOOLS = tuple(SESSION_TOOLS)
 
 
 @dataclass
@@ -122,10 +124,10 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     report = ImportReport()
     sessions = _find(tool, [os.fspath(path) for path in paths], report, prices, progress)
-    if paths or everywhere or session is not None:
+    if paths or everywhere or session is not None or tool in TEAM_TOOLS:
         wanted = sessions if session is None else _named(sessions, session)
     else:
-        wanted = _started_here(sessions, SOURCES[tool].TITLE)
+        wanted = _started_here(sessions, SESSION_TOOLS[tool].TITLE)
     start = None if since is None else round(since.timestamp() * 1000)
     if start is not None:
         wanted = [each for each in wanted if each.ended >= start or each.files.modified >= start]
@@ -134,7 +136,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
         return report
     report.remarks += recover_sessions(options.store, Clock().timestamp)
     importer = SessionImporter(
-        _source(tool), options, report.add_unread, since=start, workspaces=workspaces, again=again
+        SESSION_TOOLS[tool], options, report.add_unread, since=start, workspaces=workspaces, again=again
     )
     _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     return report
@@ -148,12 +150,15 @@ def _store(
     progress: Progress | None,
 ) -> None:
     """Store these sessions; `done` is how many bytes were read before."""
-    total = done + sum(each.size for each in sessions)
-    for number, each in enumerate(sessions):
+    total = done + sum(2 * each.size for each in sessions)
+
+    def advance(number: int, before: int, more: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, total, number, len(sessions)))
+            progress(ImportProgress(before + more, total, number, len(sessions)))
+
+    for number, each in enumerate(sessions):
         try:
-            stored = importer.store(each)
+            stored = importer.store(each, partial(advance, number, done))
         except RuncardError as error:
             files = each.files
             report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=error.message))
@@ -162,9 +167,8 @@ def _store(
         else:
             report.sessions += [stored] if isinstance(stored, ImportedSession) else []
             report.empty += stored is SkippedSession.EMPTY
-        done += each.size
-    if progress is not None:
-        progress(ImportProgress(total, total, len(sessions), len(sessions)))
+        done += 2 * each.size
+        advance(number + 1, done, 0)
 
 
 def _find(
@@ -173,35 +177,35 @@ def _find(
     """All sessions of a tool, with the calls of each."""
     files, left_out = find_files([tool], paths)
     total = sum(file.size for file in files if not file.start)
-    groups, not_grouped = _source(tool).sessions([file for file in files if not file.start])
+    groups, not_grouped = SESSION_TOOLS[tool].sessions([file for file in files if not file.start])
 
     def advance(_: int, done: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, 2 * total, 0, None))
+            progress(ImportProgress(done, 3 * total, 0, None))
 
+    states = states_before(file for file in files if not file.start)
     read = read_files([_limited(file) for file in files], advance)
+    if tool in TEAM_TOOLS:  # the calls are in the files of other tools
+        read = TEAM_TOOLS[tool].agent_calls(groups)
     report.add_unread([*left_out, *not_grouped, *read.unread])
     report.unknown_types = dict(sorted(read.unknown_types.items()))
     calls = calls_by_session(read.table, prices or configured_prices())
     sizes = {file.path: file.size for file in files}
     sessions = [
-        FoundSession(each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths))
+        FoundSession(
+            each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states
+        )
         for each in groups
     ]
     for own, agents in calls.items():  # calls in files of other sessions: their own files are gone
         ended = max((agent.ended for agent in agents.values()), default=0)
-        sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0))
+        sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0, states))
     return sorted(sessions, key=lambda each: each.ended)
 
 
 def _limited(file: TranscriptFile) -> TranscriptFile:
     """The same file, as long as it is now."""
     return file._replace(end=file.size) if file.end is None and file.path.endswith(".jsonl") else file
-
-
-def _source(tool: str) -> SessionTool:
-    source: SessionTool = SOURCES[tool]  # type: ignore[assignment]
-    return source
 
 
 def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:

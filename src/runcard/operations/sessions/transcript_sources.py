@@ -1,40 +1,69 @@
 """The files of a session that are stored with it: their digests, and what is stored of them.
 
-A file is read as long as it was when its digest was computed: a session that is still at work may grow meanwhile.
+A session may be at work while it is imported. The digest of a file is that of its state before its calls were read, so that
+the next import finds what was added later: of a file that only grows, its length is kept for this, else its digest.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from runcard.files import is_safe_id, open_regular
 from runcard.store.sessions.copying import MAX_FILE_SIZE
 from runcard.store.sessions.copying.omission_reasons import NotCopiedError
 from runcard.store.sessions.instance_copies import TranscriptSource
 from runcard.transcripts.activity import SessionFiles
-from runcard.transcripts.content import UnreadPart
+from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.session_file import ZSTD, failure_reason
 from runcard.transcripts.zstd_file import UnpackError, unpacked
 
 _BLOCK = 1 << 18
+_GROWING = ".jsonl"  # of files that only grow
+_DATABASE = ".db"  # read in one transaction
 
 Export = Callable[[SessionFiles], Iterator[bytes]]  # the records of a session as JSON lines
 
 
+class FileState(NamedTuple):
+    """What a file was before its calls were read."""
+
+    size: int
+    sha256: str | None = None  # of a file that is written anew each time
+
+
+def states_before(files: Iterable[TranscriptFile]) -> dict[str, FileState]:
+    """The states of files that are to be read; of those that cannot be read, none."""
+    states: dict[str, FileState] = {}
+    for file in files:
+        if file.path.endswith((_GROWING, _DATABASE)):
+            states[file.path] = FileState(file.size)
+            continue
+        with suppress(OSError):
+            states[file.path] = FileState(*_digest(file.path))
+    return states
+
+
 def transcript_sources(
-    files: SessionFiles, export: Export | None = None
+    files: SessionFiles,
+    states: Mapping[str, FileState],
+    export: Export | None = None,
+    is_exported: Callable[[str], bool] | None = None,
 ) -> tuple[list[TranscriptSource], list[UnreadPart]]:
-    """The files of a session, in order, and those that cannot be read; with `export`, what it gives in place of them."""
-    if export is not None:
-        return ([_exported(files, export)] if files.paths else []), []
-    sources: list[TranscriptSource] = []
+    """The files of a session, in order, as they were before, and those that cannot be read.
+
+    With `export`, what it gives stands for the files, or for those for which `is_exported` is true.
+    """
+    sources = [_exported(files, export)] if export is not None and files.paths else []
     unread: list[UnreadPart] = []
-    names: set[str] = set()
+    names = {source.name for source in sources}
     for path in files.paths:
+        if export is not None and (is_exported is None or is_exported(path)):
+            continue
         try:
-            size, digest = _digest(path)
+            size, digest = _state_of(path, states.get(path))
         except OSError as error:
             unread.append(UnreadPart(path, None, failure_reason(error)))
             continue
@@ -57,6 +86,12 @@ def _exported(files: SessionFiles, export: Export) -> TranscriptSource:
     return TranscriptSource(path, name, size, hasher.hexdigest(), partial(export, files), lines)
 
 
+def _state_of(path: str, before: FileState | None) -> tuple[int, str]:
+    if before is not None and before.sha256 is not None:
+        return before.size, before.sha256
+    return _digest(path, None if before is None else before.size)
+
+
 def sources_digest(sources: Iterable[TranscriptSource]) -> str:
     """One digest for all files of a session."""
     return sha256("".join(source.sha256 for source in sources).encode()).hexdigest()
@@ -75,10 +110,12 @@ def _suffix(name: str) -> str:
     return suffix if is_safe_id(suffix[1:]) and len(suffix) < 10 else ""
 
 
-def _digest(path: str) -> tuple[int, str]:
+def _digest(path: str, most: int | None = None) -> tuple[int, str]:
+    """The length and the digest of a file, or of its first bytes."""
     hasher, size = sha256(), 0
     with open(open_regular(path, follow=True), "rb", buffering=0) as file:
         length = os.fstat(file.fileno()).st_size
+        length = length if most is None else min(length, most)
         while size < length and (block := file.read(min(_BLOCK, length - size))):
             hasher.update(block)
             size += len(block)
