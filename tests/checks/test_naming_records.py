@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from conftest import Cli
 from runcard.errors import StoreError
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
+from runcard.store import store_search
 from runcard.store.find_record import AmbiguousRecordError, open_archive, open_record
+from runcard.store.store_search import RecordMatch
 from sessions.collecting.teams import lay_out
 
 COMMANDS: dict[str, list[str]] = {
@@ -266,6 +269,68 @@ def test_sessions_that_were_collected_again_are_different_records(here: Path) ->
     assert [open_record(word).name for word in ("@latest", "@latest~1")] == [again.name, session.name]
     with pytest.raises(StoreError):
         open_record("@latest~2")
+
+
+def worked(store: Path, session_id: str, day: int, hours: int = 1) -> str:
+    """Collect a session whose work was in October; returns the name of its directory."""
+    instance = {
+        "name": "a",
+        "status": "completed",
+        "created_at": f"2025-10-{day:02}T10:00:00Z",
+        "terminated_at": f"2025-10-{day:02}T{10 + hours}:00:00Z",
+    }
+    spec = {"team_session_id": session_id, "instances": [instance]}
+    return runcard.collect(spec, artifacts=store, again=True).path.name
+
+
+def test_the_latest_session_is_the_one_that_worked_last_whenever_it_was_collected(here: Path) -> None:
+    store = here / "artifacts"
+    names = {day: worked(store, f"team-{day:02}", day) for day in (5, 9, 1, 7)}
+    by_work = [names[day] for day in (9, 7, 5, 1)]
+    words = ("@latest", "@latest~1", "@latest~2", "@latest~3")
+    assert [open_record(word).name for word in words] == by_work
+    archive(store / names[9])
+    archive(store / names[1], to=here / "kept")
+    assert [open_record(word).name for word in words] == by_work
+    with runcard.record(here / "outputs", strict=True) as run:
+        pass
+    assert open_record("@latest").id == run.id
+    assert [open_record(f"@latest~{number}").name for number in (1, 2, 3, 4)] == by_work
+
+
+def test_sessions_of_the_same_work_are_sorted_by_their_collection(here: Path) -> None:
+    first, second = (worked(here / "artifacts", "team", 5) for _ in range(2))
+    assert first < second
+    assert [open_record(word).name for word in ("@latest", "@latest~1")] == [second, first]
+
+
+def test_a_session_whose_document_cannot_be_read_has_the_time_in_its_name(here: Path) -> None:
+    store = here / "artifacts"
+    old, broken = worked(store, "one", 5), worked(store, "other", 1)
+    document = store / broken / "metadata.json"
+    document.write_text(document.read_text().replace('"total_instances": 1', '"total_instances": 7'))
+    assert [open_record(word).name for word in ("@latest", "@latest~1")] == [broken, old]
+
+
+def test_only_documents_of_sessions_that_may_be_the_latest_are_read(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = here / "artifacts"
+    for number in range(6):
+        spec = {"team_session_id": f"t-{number}", "instances": [{"name": "a", "status": "running"}]}
+        spec["instances"][0]["created_at"] = "2025-10-01T10:00:00Z"  # type: ignore[index]
+        session = runcard.collect(spec, artifacts=store).path
+        session.rename(session.with_name(f"2026-01-0{number + 1}_10-00-00-t-{number}"))
+    read: list[str] = []
+    real = store_search._stated_time
+
+    def noted(match: RecordMatch) -> datetime:
+        read.append(match.name)
+        return real(match)
+
+    monkeypatch.setattr(store_search, "_stated_time", noted)
+    assert open_record("artifacts/@latest").name == "2026-01-06_10-00-00-t-5"
+    assert read == ["2026-01-06_10-00-00-t-5"]
 
 
 def test_sessions_with_the_same_id_are_listed_with_their_times(here: Path, cli: Cli) -> None:

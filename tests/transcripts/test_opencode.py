@@ -68,7 +68,11 @@ def test_messages_of_the_database(tmp_path: Path) -> None:
     )
     found = calls(TOOL, tmp_path)
     assert sums(found) == (2, 2 * 5060, 2 * 302, 2 * 4002, 2 * 1036, 0, 204)
-    assert {(call.origin.session, call.origin.agent) for call in found} == {("s-1", "main"), ("s-0", "build")}
+    origins = [call.origin for call in found]
+    assert {(origin.session, origin.agent, origin.agent_id) for origin in origins} == {
+        ("s-1", "main", "main"),
+        ("s-0", "build", "child"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -135,7 +139,7 @@ def test_a_database_that_cannot_be_read_is_named(tmp_path: Path, content: bytes)
 def test_a_locked_database_is_unreadable_and_not_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runcard.transcripts.opencode._TIMEOUT", 0.01)
+    monkeypatch.setattr("runcard.transcripts.opencode.database.TIMEOUT", 0.01)
     path = tmp_path / "opencode.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE message (id text, session_id text, time_created integer, data text)")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
@@ -84,6 +84,27 @@ class Age(click.ParamType[timedelta]):
 
 
 AGE = Age()
+
+
+class Since(click.ParamType[datetime]):
+    """An age or a day: `7d`, `2026-11-01`."""
+
+    name = "WHEN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401
+        if isinstance(value, datetime):
+            return value
+        try:
+            return datetime.fromisoformat(str(value)).astimezone()
+        except (ValueError, OverflowError):
+            pass
+        try:
+            return datetime.now().astimezone() - AGE.convert(value, param, ctx)
+        except (click.UsageError, OverflowError):
+            self.fail(f"'{value}' is neither an age nor a day: write 7d, 12h or 2026-11-01", param, ctx)
+
+
+SINCE = Since()
 
 
 class Size(click.ParamType[int]):

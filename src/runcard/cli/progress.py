@@ -15,6 +15,7 @@ from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
     from runcard.operations.sessions.assembly import CollectionProgress
+    from runcard.operations.sessions.import_sessions import ImportProgress
 
 T = TypeVar("T")
 
@@ -166,6 +167,37 @@ class CopyProgress(_StatusLine):
             f"{printable(truncated(now.instance, 30))} ({now.number} of {now.total}), {amount.files:,} files"
         )
         return f"{_bar(amount.bytes, amount.total_bytes or 0, seconds, with_bar=self._is_bar)}: {about}"
+
+
+class ImportBar(_StatusLine):
+    """A bar for an import: the bytes of all files, and the number of sessions."""
+
+    def __init__(self, *, everywhere: bool = False) -> None:
+        super().__init__(everywhere=everywhere)
+        self.begin()
+        self._began = time.monotonic()
+
+    def advance(self, now: "ImportProgress") -> None:
+        """Show how far the import is."""
+        if self.is_due():
+            seconds = time.monotonic() - self._began
+            bar = _bar(now.bytes, now.total_bytes, seconds, with_bar=self._is_bar)
+            about = (
+                "reading"
+                if now.total_sessions is None
+                else f"{now.sessions:,} of {now.total_sessions:,} sessions"
+            )
+            self.show(f"{bar}: {about}")
+
+
+class ReadProgress(_StatusLine):
+    """How many records of a store were read."""
+
+    def advance(self, store: str, count: int) -> None:
+        if self.is_due():
+            from runcard.files import printable  # noqa: PLC0415
+
+            self.show(f"{printable(store)}: {count:,} records read")
 
 
 def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:

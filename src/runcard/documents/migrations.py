@@ -35,6 +35,11 @@ _ADDED_TO_INSTANCE = (
     "terminated_at_source",
     "tokens",
     "server_tools",
+    "calls",
+    "models",
+    "tool_uses",
+    "errors_by_category",
+    "sources",
 )
 _ADDED_TO_TEAM = (
     *_ADDED_TO_BOTH,
@@ -46,6 +51,10 @@ _ADDED_TO_TEAM = (
     "ledger_head",
     "audit",
     "origin",
+    "origin_session",
+    "usage_incomplete",
+    "metered_runs",
+    "sources",
 )
 _ADDED_TO_SUMMARY = ("status_counts", "known_cost", "known_tokens")
 

@@ -19,6 +19,7 @@ INSTANCES = "instances"
 SUMMARY = "summary.md"
 AUDIT = "audit.jsonl"
 WORKSPACE = "workspace"
+TRANSCRIPTS = "transcripts"  # copies of the session files of an agent's own tool
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
 OUTPUT = "output.log"  # the output of a command or an agent
@@ -137,9 +138,9 @@ def instance_file(instance_id: str, name: str) -> str:
 
 
 def is_instance_content(path: str) -> bool:
-    """Whether a file of a session is from the workspace of an instance, or its transcript."""
+    """Whether a file of a session is from the workspace of an instance, or a transcript of it."""
     parts = path.split("/", 3)
-    return parts[0] == INSTANCES and len(parts) > 2 and (parts[2] == OUTPUT or parts[2] == WORKSPACE)
+    return parts[0] == INSTANCES and len(parts) > 2 and parts[2] in {OUTPUT, WORKSPACE, TRANSCRIPTS}
 
 
 def workspace_of(path: str) -> str | None:

@@ -50,6 +50,7 @@ ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
 REDACTED = "record.redacted"
 MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
+REIMPORTED = "record.reimported"  # a session was imported again: `replaces` names the earlier import
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -76,9 +77,12 @@ class LedgerEntry(NamedTuple):
     archive: str | None = None  # the path of its archive, relative to the store
     archive_sha256: str | None = None  # of the archive
     mac: str | None = None  # by which `ownership` knows a run that this user recorded
+    replaces: str | None = None  # the path of the session that an import replaced, relative to the store
 
     @property
     def key(self) -> LedgerKey:
+        if self.event == REIMPORTED:  # it says nothing about the place of a record
+            return LedgerKey("import", self.path)
         return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
 
 
@@ -95,7 +99,8 @@ def entry_payload(
 ) -> JsonObject:
     """The payload of an entry about a run, a session or an experiment; `path` is relative to the store.
 
-    `sha256` is the digest of its metadata document. `more` are the other fields of `LedgerEntry`, and `who` and `why`.
+    `sha256` is the digest of its metadata document. `more` are the other fields of `LedgerEntry`, and `who` and `why`;
+    `replaces` has the path and the digest of a session.
     """
     payload = {"kind": kind, "id": record_id, "path": path, "sha256": sha256, "time": time}
     return {key: value for key, value in payload.items() if value is not None} | more
@@ -164,6 +169,10 @@ class Ledger:
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
+        if seq == 1:
+            from runcard.store.known_stores import note_store  # noqa: PLC0415 - once for each store
+
+            note_store(self._store)
 
     def _sync_later(self, descriptor: int) -> None:
         if self._unsynced is None:
@@ -259,8 +268,10 @@ def entry_in(line: JsonObject) -> LedgerEntry | None:
         return None
     facts = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
     time, end = str(line.get("timestamp")), _end(payload.get("amendments"))
-    texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
-    return LedgerEntry(str(line.get("event")), *facts, line["hash"], time, end, *texts)
+    replaced = payload.get("replaces")
+    texts = [payload.get(key) for key in ("archive", "archive_sha256", "mac")]
+    texts.append(replaced.get("path") if isinstance(replaced, dict) else None)
+    return LedgerEntry(str(line.get("event")), *facts, line["hash"], time, end, *map(_text, texts))
 
 
 def entries_about(store: str, record_id: str) -> Iterator[LedgerEntry]:

@@ -5,7 +5,10 @@ Apart from `find_record`, because most records are named by their paths: a comma
 
 import os
 import re
+from bisect import insort
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from operator import itemgetter
 
 from runcard.documents.session.team import Team, work_end, work_start
 from runcard.errors import RuncardError, StoreError
@@ -20,6 +23,8 @@ _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # similar names in a hint
 _MOST_CANDIDATES = 10  # records that match a word
+
+_Order = tuple[datetime, int, datetime, str]
 
 
 def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
@@ -91,10 +96,8 @@ def _without_copies(matches: list[tuple[RecordMatch, StoreSearch]]) -> list[Reco
 
 def _newest(stores: list[StoreSearch]) -> Iterator[tuple[RecordMatch, str]]:
     """The records of stores, newest first, with the name or id that tells them from all others but their copies."""
-    every = [(start, number, match, store) for store in stores for start, number, match in store.starts()]
-    every.sort(key=lambda one: (one[0].replace(microsecond=0), one[1], one[0], one[2].name), reverse=True)
     counted = set()
-    for _, _, match, store in every:
+    for match, store in _by_time(stores):
         if (record_id := store.id_of(match)) is None:
             continue
         # A session can be collected again under its id, so its name counts.
@@ -102,6 +105,33 @@ def _newest(stores: list[StoreSearch]) -> Iterator[tuple[RecordMatch, str]]:
         if key not in counted:
             counted |= {key, record_id}
             yield match, key
+
+
+def _by_time(stores: list[StoreSearch]) -> Iterator[tuple[RecordMatch, StoreSearch]]:
+    """The records of stores, newest first: runs by their start, sessions by the end of their work.
+
+    At first only names are known, and a document is read when no other record can be newer.
+    """
+    named = [
+        (_order(moment, number, match), match, store)
+        for store in stores
+        for moment, number, match in store.starts()
+    ]
+    named.sort(key=itemgetter(0))
+    settled: list[tuple[_Order, RecordMatch, StoreSearch]] = []
+    while named or settled:
+        if named and (not settled or named[-1][0] >= settled[-1][0]):
+            (_, number, moment, _), match, store = named.pop()
+            order = _order(store.settled(moment, match), number, match)
+            insort(settled, (order, match, store), key=itemgetter(0))
+        else:
+            _, match, store = settled.pop()
+            yield match, store
+
+
+def _order(moment: datetime, number: int, match: RecordMatch) -> _Order:
+    """What records are sorted by: those of one second by their number."""
+    return moment.replace(microsecond=0), number, moment, match.name
 
 
 def _latest(word: str, stores: list[StoreSearch], before: int) -> RecordMatch:

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.session.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, entries_about, history_of
-from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at
+from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at, work_ended_at
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -103,7 +104,7 @@ class StoreSearch:
     def exact(self, word: str) -> Iterator[RecordMatch]:
         """The records that have this name or this id."""
         if word in self.names and self._is_record(word):
-            yield self._match(word)
+            yield self.match(word)
         for entry in self.entries:
             if entry.name == word:
                 yield self._with_directory(entry)
@@ -122,7 +123,7 @@ class StoreSearch:
             if not session_id or not is_meant(session_id) or not self._is_record(name):
                 continue
             if self._id(name) in {session_id, None}:
-                yield self._match(name)
+                yield self.match(name)
         for entry in self.entries:
             if (
                 is_meant(entry.id)
@@ -135,13 +136,13 @@ class StoreSearch:
         known = {entry.path for entry in self.history}
         for name in self.names:
             if name not in known and is_meant(self._id(name) or ""):
-                yield self._match(name)
+                yield self.match(name)
 
     def sessions(self, session_id: str) -> Iterator[RecordMatch]:
         """The sessions with this id; a large ledger is not read for them as a whole."""
         for name in self.names:
             if directory_names.session_id_in(name) == session_id == self._id(name):
-                yield self._match(name)
+                yield self.match(name)
         for entry in self.entries:
             if entry.id == session_id:
                 yield self._with_directory(entry)
@@ -157,12 +158,13 @@ class StoreSearch:
     def _by_ledger(self, entry: LedgerEntry) -> Iterator[RecordMatch]:
         """The record of a ledger entry: its directory, and its archive in another folder, as far as they are there."""
         if entry.path in self.names and self._id(entry.path) == entry.id:
-            yield self._match(entry.path)
-        match = self._archive_elsewhere(entry)
+            yield self.match(entry.path)
+        match = self.archive_elsewhere(entry)
         if match is not None and _archived_id(match) == entry.id:
             yield match
 
-    def _archive_elsewhere(self, entry: LedgerEntry) -> RecordMatch | None:
+    def archive_elsewhere(self, entry: LedgerEntry) -> RecordMatch | None:
+        """The archive that a ledger names, if it is there."""
         archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
         if not archive or not layout.is_archive(archive) or not os.path.isfile(archive):
             return None
@@ -171,10 +173,11 @@ class StoreSearch:
     def archives_elsewhere(self, record_name: str) -> Iterator[RecordMatch]:
         """The archives of the record that had this name, in folders that only the ledgers know."""
         for entry in reversed(self.history):
-            if entry.path == record_name and (match := self._archive_elsewhere(entry)) is not None:
+            if entry.path == record_name and (match := self.archive_elsewhere(entry)) is not None:
                 yield match
 
-    def _match(self, name: str) -> RecordMatch:
+    def match(self, name: str) -> RecordMatch:
+        """The directory with this name."""
         return RecordMatch(self.path, name, os.path.join(self.path, name))
 
     def _is_record(self, name: str) -> bool:
@@ -205,15 +208,28 @@ class StoreSearch:
         return 0 if self.path == os.curdir else 1
 
     def starts(self) -> Iterator[tuple[datetime, int, RecordMatch]]:
-        """The records with the time of their start: by their names, and by their documents where a name has none."""
+        """The records with the time in their names, or that of their documents where a name has none.
+
+        It is the start of a run, and the collection of a session: see `settled`.
+        """
         matches = {entry.name: RecordMatch(self.path, entry.name, archive=entry) for entry in self.entries}
         for entry in self.history:
-            if self._is_own_archive(entry) and (match := self._archive_elsewhere(entry)) is not None:
+            if self._is_own_archive(entry) and (match := self.archive_elsewhere(entry)) is not None:
                 matches.setdefault(entry.path, match)
-        matches |= {name: self._match(name) for name in self.names}
+        matches |= {name: self.match(name) for name in self.names}
         for name, match in matches.items():
             start = directory_names.start_in(name)
-            yield *(start or (_stated_start(match), 0)), match
+            yield *(start or (_stated_time(match), 0)), match
+
+    def settled(self, moment: datetime, match: RecordMatch) -> datetime:
+        """The time that a record of `starts` counts from: of a session, the end of its work.
+
+        That is never after the collection, which is in its name: later ones need not be read to find the newest.
+        """
+        if directory_names.session_id_in(match.name) is None:
+            return moment
+        stated = _stated_time(match)
+        return moment if stated is _NEVER else min(moment, stated)
 
     def _is_own_archive(self, entry: LedgerEntry) -> bool:
         """Whether this user made the archive that an entry names: a forged entry could name an archive of another store."""
@@ -235,10 +251,11 @@ def _archived_id(match: RecordMatch) -> str | None:
         return None if isinstance(match.archive, str) or match.archive is None else match.archive.id
 
 
-def _stated_start(match: RecordMatch) -> datetime:
-    """The start that the document of a record states; long ago when it cannot be read."""
+def _stated_time(match: RecordMatch) -> datetime:
+    """The time that the document of a record states, as `settled` has it; long ago when it cannot be read."""
     with contextlib.suppress(RuncardError):
         is_live = match.directory is not None
-        record = DirectoryRecord(match.path) if is_live else match.open_archive()
-        return recorded_at(record.document()) or _NEVER
+        document = (DirectoryRecord(match.path) if is_live else match.open_archive()).document()
+        moment = work_ended_at(document) if isinstance(document, Team) else recorded_at(document)
+        return moment or _NEVER
     return _NEVER

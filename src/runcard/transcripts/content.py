@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,13 @@ class FileContent:
             self.unread.append((line, reason))
         else:
             self.unread_more += 1
+
+    def unread_parts(self, path: str, lines_before: int = 0) -> Iterator[UnreadPart]:
+        """What could not be read, with the number of each line in the whole file."""
+        for line, reason in self.unread:
+            yield UnreadPart(path, None if line is None else line + lines_before, reason)
+        if self.unread_more:
+            yield UnreadPart(path, None, f"{self.unread_more:,} more lines")
 
     def add_unknown_type(self, name: object) -> None:
         text = name if isinstance(name, str) else "no type" if name is None else f"a {type(name).__name__}"

@@ -2,20 +2,19 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runcard.files import NotRegularFileError, open_regular
+from runcard.files import open_regular
 from runcard.parallel.forks import work_in_order
 from runcard.parallel.progress import Progress
 from runcard.transcripts import codex
 from runcard.transcripts.calls import CallTable
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
 from runcard.transcripts.line_reader import open_lines
-from runcard.transcripts.sources import SOURCES
+from runcard.transcripts.session_file import ZSTD, failure_reason
+from runcard.transcripts.sources import SESSION_TOOLS
 from runcard.transcripts.zstd_file import UnpackError, unpacked
-
-_ZSTD = ".zst"
 
 
 @dataclass
@@ -40,7 +39,7 @@ def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None
         is_old = file.tool == "opencode" and not file.path.endswith(".db")
         result.table.merge(content.calls, in_database if is_old else frozenset())
         in_database |= content.sessions
-        result.unread += _unread_parts(file, content, lines_before)
+        result.unread += content.unread_parts(file.path, lines_before)
         result.unknown_types += content.unknown_types
         result.files += not file.start
         threads += [content.thread] if content.thread is not None else []
@@ -57,26 +56,15 @@ def _no_progress(files: int, size: int) -> None:
     """What is done is counted by whole files."""
 
 
-def _unread_parts(file: TranscriptFile, content: FileContent, lines_before: int) -> Iterable[UnreadPart]:
-    for line, reason in content.unread:
-        yield UnreadPart(file.path, None if line is None else line + lines_before, reason)
-    if content.unread_more:
-        yield UnreadPart(file.path, None, f"{content.unread_more:,} more lines")
-
-
 def _read(file: TranscriptFile, _: Progress) -> FileContent:
     """Read one file, in a fork or here. Whatever is wrong with it is noted in its content."""
     content = FileContent()
     try:
         with open_lines(open_regular(file.path, follow=True)) as raw:
-            if file.path.endswith(_ZSTD):
-                return SOURCES[file.tool].read(file.path, unpacked(raw))
+            if file.path.endswith(ZSTD):
+                return SESSION_TOOLS[file.tool].read(file.path, unpacked(raw))
             end = os.fstat(raw.fileno()).st_size if file.end is None else file.end
-            return SOURCES[file.tool].read(file.path, raw, file.start, end)
-    except NotRegularFileError as error:
-        content.add_unread(None, error.strerror or "not a regular file")
-    except OSError as error:
-        content.add_unread(None, os.strerror(error.errno) if error.errno else str(error))
-    except UnpackError as error:
-        content.add_unread(None, str(error))
+            return SESSION_TOOLS[file.tool].read(file.path, raw, file.start, end)
+    except (OSError, UnpackError) as error:
+        content.add_unread(None, failure_reason(error))
     return content

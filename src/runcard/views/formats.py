@@ -102,7 +102,7 @@ def money(amount: float | None) -> str:
 def money_at_least(amount: float) -> str:
     """`≥ $0.25`: the known part of a cost, rounded down, so that it never says more than is known."""
     rounded = _dollars(amount, "ROUND_DOWN")
-    return f"> {rounded}" if rounded == "$0.00" else f"≥ {rounded}"
+    return f"> {rounded}" if amount and rounded == "$0.00" else f"≥ {rounded}"
 
 
 def _dollars(amount: float, rounding: str) -> str:

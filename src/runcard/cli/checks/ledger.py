@@ -16,7 +16,7 @@ from runcard.errors import StoreError
 @click.argument("store", metavar="[STORE]", required=False, type=PATH)
 @json_option
 def command(store: str | None, as_json: bool) -> int:
-    """Print what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, deleted.
+    """Print what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, imported again, deleted.
 
     STORE is a folder of runs or sessions; by default the setting `outputs`. To compare the records with the ledger, use
     `runcard verify STORE`.
@@ -47,10 +47,12 @@ def command(store: str | None, as_json: bool) -> int:
 
 
 def _line(entry: JsonObject) -> str:
-    """One entry: time, event, record, and the author and the reason, if given."""
+    """One entry: time, event, record, what it replaces, and the author and the reason, if given."""
     event = str(entry["event"]).removeprefix("record.")
     record = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"
     record_id = f" ({entry['id']})" if entry.get("id") else ""
+    replaced = entry.get("replaces")
+    replaces = f" replaces {replaced.get('path', '')}" if isinstance(replaced, dict) else ""
     by = f" by {entry['who']}" if entry.get("who") else ""
     why = f" because {entry['why']}" if entry.get("why") else ""
-    return f"{entry['timestamp'] or '':<24}  {event:<8}  {record}{record_id}{by}{why}"
+    return f"{entry['timestamp'] or '':<24}  {event:<8}  {record}{record_id}{replaces}{by}{why}"

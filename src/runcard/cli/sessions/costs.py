@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import AGE, PATH, json_option, progress_option
+from runcard.cli.options import PATH, SINCE, json_option, progress_option
 from runcard.cli.printing import complain, say_json, say_text
 from runcard.cli.verbosity import is_quiet
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from runcard.operations.sessions.costs import CostReport, CostTotals
+    from runcard.operations.sessions.call_costs import CostTotals
+    from runcard.operations.sessions.costs import CostReport
     from runcard.views.costs_table import CostRow
 
 _TOOLS = ("claude-code", "codex", "gemini", "opencode", "all")  # a test compares them with the operation's
@@ -40,25 +39,6 @@ class _Dimensions(click.ParamType[tuple[str, ...]]):
         return names
 
 
-class _Since(click.ParamType[datetime]):
-    """An age or a day: `7d`, `2026-11-01`."""
-
-    name = "WHEN"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401
-        if isinstance(value, datetime):
-            return value
-        try:
-            return datetime.fromisoformat(str(value)).astimezone()
-        except (ValueError, OverflowError):
-            pass
-        try:
-            age: timedelta = AGE.convert(value, param, ctx)
-            return datetime.now().astimezone() - age
-        except (click.UsageError, OverflowError):
-            self.fail(f"'{value}' is neither an age nor a day: write 7d, 12h or 2026-11-01", param, ctx)
-
-
 @click.command("costs")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @click.option(
@@ -75,7 +55,7 @@ class _Since(click.ParamType[datetime]):
     help=f"Group by these, with commas between them: {', '.join(_DIMENSIONS)}.",
 )
 @click.option(
-    "--since", type=_Since(), help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight)."
+    "--since", type=SINCE, help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight)."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the groups as CSV.")
 @progress_option

@@ -19,6 +19,7 @@ from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
+IMPORT_FIELDS = ("origin_session", "usage_incomplete", "metered_runs")  # of a session that was imported
 UNKNOWN = "unknown"  # the model of an instance whose SPEC names none
 
 
@@ -35,6 +36,8 @@ class InstanceUsage:
     price_rows: tuple[JsonObject, ...] = ()
     server_tools: dict[str, int] | None = None  # uses of tools that the vendor bills apart
     model: str | None = None  # as the usage names it, if it is of one model only
+    calls: int | None = None
+    models: tuple[JsonObject, ...] = ()  # the same by model and service tier, if there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,15 @@ class StoredSections:
     workspace: JsonObject | None = None
     output: JsonObject | None = None
     checksums: JsonObject = field(default_factory=dict)
+    sources: tuple[JsonObject, ...] = ()  # the session files that were imported
+    sources_size: int = 0  # bytes of their copies
 
     @property
     def size(self) -> int | None:
-        """The bytes of the stored workspace and transcript; None if neither was stored."""
+        """The bytes of the stored workspace and transcripts; None if none was stored."""
         sizes = ((self.workspace or {}).get("total_size_bytes"), (self.output or {}).get("size_bytes"))
         known = [size for size in sizes if size is not None]
+        known += [self.sources_size] if self.sources_size else []
         return sum(known) if known else None
 
 
@@ -87,6 +93,8 @@ def instance_document(
         document["workspace"] = member.stored.workspace
     if member.stored.output is not None:
         document["output"] = member.stored.output
+    if member.stored.sources:
+        document["sources"] = list(member.stored.sources)
     document["error"] = error
     document["environment"] = member.environment
     document |= _sections(member, entry)
@@ -122,6 +130,8 @@ def team_document(
         "labels": session.fields.get("labels", {}),
         "trace": session.fields.get("trace"),
         "relations": session.fields.get("relations", []),
+        **{name: session.fields[name] for name in IMPORT_FIELDS if name in session.fields},
+        **team_sources(source for member in members for source in member.stored.sources),
         "audit": facts.audit,
         **seal,
     }
@@ -130,6 +140,12 @@ def team_document(
             name: value for name, value in document["system_info"].items() if name != "runcard_version"
         }
     return migrate("team", document, LATEST, version).data
+
+
+def team_sources(sources: Iterable[JsonObject]) -> JsonObject:
+    """The field `sources` of a team document: those of its instances; no field if there are none."""
+    known = list(sources)
+    return {"sources": known} if known else {}
 
 
 def manifest(document: JsonObject, producer: JsonObject | None, metadata_file: dict[str, str]) -> JsonObject:
@@ -209,6 +225,10 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
         "token_source": usage.token_source,
         "tokens": usage.tokens,
         "server_tools": usage.server_tools,
+        "calls": usage.calls,
+        "models": list(usage.models) or None,
+        "tool_uses": spec_fields.get("tool_uses"),
+        "errors_by_category": spec_fields.get("errors_by_category"),
         "cost": usage.cost,
         "cost_source": usage.cost_source,
         "known_cost": usage.known_cost,

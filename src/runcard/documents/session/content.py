@@ -14,10 +14,11 @@ from runcard.encoding import JsonObject
 
 COMPUTED = "computed_costs"
 
-_TEAM_FACTS = ("version", "team_session_id", "labels", "trace", "relations", "errors")
+_TEAM_FACTS = ("version", "team_session_id", "labels", "trace", "relations", "errors", "origin_session")
 _INSTANCE_FACTS = (
     *("instance_id", "name", "role", "role_title", "model", "status", "created_at", "parent_instance_id"),
     *("tokens_used", "tokens", "token_source", "error", "error_details", "labels", "trace"),
+    *("calls", "tool_uses", "errors_by_category"),
 )
 _END_FACTS = ("terminated_at", "execution_time_seconds")
 _PERFORMANCE_FACTS = ("response_times", "active_seconds", "peak_memory_bytes")

@@ -27,6 +27,10 @@ _IN_INSTANCE = (
     "known_cost",
     "tokens",
     "server_tools",
+    "calls",
+    "models",
+    "tool_uses",
+    "errors_by_category",
     "error_details",
 )
 _TIMES = ("created_at", "terminated_at")

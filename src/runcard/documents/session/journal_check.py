@@ -30,7 +30,7 @@ SEAL = ("symlinks", "event_chains", "ledger_head", "checksums")  # known only af
 _NOT_IN_ENTRY = frozenset(
     {
         *("version", "producer", "children_instance_ids", "workspace", "output", "error", "environment"),
-        *("performance", "resources", "labels", "trace", "price_rows", "checksums"),
+        *("performance", "resources", "labels", "trace", "price_rows", "checksums", "sources"),
     }
 )
 _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -88,6 +88,9 @@ def _rebuild(team: JsonObject, parts: SessionParts) -> JsonObject:
             row for document in documents for row in document["price_rows"]
         ),
         **build.team_performance_and_resources(entries, documents, earlier=_is_earlier(team)),
+        "sources": build.team_sources(
+            source for document in documents for source in document.get("sources") or ()
+        ).get("sources"),
         **_from_events(team, created, documents, parts.lines),
     }
 
@@ -147,7 +150,7 @@ def instance_differences(document: JsonObject, lines: Sequence[Line]) -> tuple[V
     """Where an instance document differs from what the journal says was stored."""
     for payload in _payloads(lines, INSTANCE_COLLECTED):
         if payload.get("instance_id") == document.get("instance_id"):
-            names = ["workspace", "output", *(["checksums"] if "checksums" in document else [])]
+            names = ["workspace", "output", *(name for name in ("checksums", "sources") if name in document)]
             stored = {name: payload.get(name) for name in names}
             return tuple(differences(stored, {name: document.get(name) for name in names}))
     return ()

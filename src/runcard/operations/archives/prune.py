@@ -124,13 +124,23 @@ def store_size(store: str) -> int:
     return sum(size for _, size in walk_files(store)) if os.path.isdir(store) else 0
 
 
+def copies_of(store: str, name: str) -> list[Candidate]:
+    """What is in a store of one record: its directory first, then its archive."""
+    path = os.path.join(os.path.abspath(store), name)
+    return list(_of([path] if os.path.isdir(path) else [], store, ArchiveFolder.of_store(store).find(name)))
+
+
 def _find_candidates(store: str) -> Iterator[Candidate]:
-    for path in layout.records(store):
+    return _of(layout.records(store), store, ArchiveFolder.of_store(store))
+
+
+def _of(directories: Iterable[str], store: str, archives: Iterable[ArchiveEntry]) -> Iterator[Candidate]:
+    for path in directories:
         with contextlib.suppress(RuncardError):  # open, or not a record: it stays
             document = DirectoryRecord(path).closed_document()
             size = sum(size for _, size in walk_files(path))
             yield _candidate(path, document, size, layout.store_of(path), None)
-    for entry in ArchiveFolder.of_store(store):
+    for entry in archives:
         with contextlib.suppress(RuncardError, OSError):
             check_place(entry)
             document = ArchivedRecord(entry.path, entry).document()
@@ -160,19 +170,16 @@ def prune(
 ) -> Iterator[Candidate]:
     """Delete the chosen candidates that are intact and complete; `on_kept` is called for the others, with the reason."""
     for candidate in chosen:
-        reason = _reason_to_keep(candidate, limits)
+        reason = reason_to_keep(candidate, limits)
         if reason is not None:
             on_kept(candidate, reason)
             continue
-        try:
-            _delete(candidate)
-        except OSError as error:
-            raise failure(error, candidate.path, "delete") from error
+        delete(candidate)
         yield candidate
 
 
-def _reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
-    """Why something is not deleted."""
+def reason_to_keep(candidate: Candidate, limits: Limits | None = None) -> str | None:
+    """Why something is not deleted: it is evidence if it was changed."""
     if candidate.entry is not None and not os.path.lexists(candidate.path):
         return (
             None
@@ -197,20 +204,34 @@ def _has_tombstone(candidate: Candidate) -> bool:
     )
 
 
-def _delete(candidate: Candidate) -> None:
-    """The tombstone first, so that the ledger says why the record is missing."""
-    with contextlib.ExitStack() as stack:
-        if candidate.entry is None and not stack.enter_context(held(candidate.path)):
-            return  # another process removed it
-        _write_tombstone(candidate)
-        if candidate.entry is None:
-            take_away(candidate.path, layout.pruned_aside(candidate.store, candidate.name))
-            return
-        archive, *beside = _files(candidate.entry)
-        _unlink(candidate.store, archive)
-        ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
-        for path in beside:
-            _unlink(candidate.store, path)
+def delete(
+    candidate: Candidate, *, why: str | None = None, is_wanted: Callable[[], bool] = lambda: True
+) -> None:
+    """Delete a candidate; the tombstone, which has the reason, comes first, so that the ledger says why the record is missing.
+
+    `is_wanted` is called when nothing else can change it any more.
+    """
+    try:
+        is_directory = candidate.entry is None  # of an archive, the folder is locked to change it
+        with held(candidate.path if is_directory else os.path.dirname(candidate.path)) as is_there:
+            if is_directory and not is_there:
+                return  # another process removed it
+            if is_wanted():
+                _delete(candidate, why)
+    except OSError as error:
+        raise failure(error, candidate.path, "delete") from error
+
+
+def _delete(candidate: Candidate, why: str | None) -> None:
+    _write_tombstone(candidate, why)
+    if candidate.entry is None:
+        take_away(candidate.path, layout.pruned_aside(candidate.store, candidate.name))
+        return
+    archive, *beside = _files(candidate.entry)
+    _unlink(candidate.store, archive)
+    ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
+    for path in beside:
+        _unlink(candidate.store, path)
 
 
 def _unlink(store: str, path: str) -> None:
@@ -221,12 +242,13 @@ def _unlink(store: str, path: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _write_tombstone(candidate: Candidate) -> None:
+def _write_tombstone(candidate: Candidate, why: str | None) -> None:
     """Enter the deletion in the ledger. While the archive or the directory is still there, the record is not deleted."""
     now = Clock().timestamp()
+    reason = {} if why is None else {"why": why}
     event, payload = (
         DELETED,
-        entry_payload(candidate.kind, candidate.id, candidate.name, candidate.sha256, now),
+        entry_payload(candidate.kind, candidate.id, candidate.name, candidate.sha256, now, **reason),
     )
     if candidate.entry is not None:
         payload["archive"] = os.path.relpath(candidate.path, candidate.store)

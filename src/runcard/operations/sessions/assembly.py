@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from heapq import merge
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from runcard.checksums import Listing, listing_blocks, listing_digest
 from runcard.digests import Digest, sha256_bytes, sha256_stream
@@ -53,6 +53,13 @@ class CollectionProgress(NamedTuple):
 Progress = Callable[[CollectionProgress], object]
 
 
+class EarlierCheck(Protocol):
+    """Whether a session is stored already."""
+
+    def check(self) -> None:
+        """Raise SameContentError if another process was faster; called under the lock of the ledger."""
+
+
 class SessionAssembler:
     """Assembles one session in its directory."""
 
@@ -65,19 +72,24 @@ class SessionAssembler:
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
         ]
-        self._earlier: EarlierSessions | None = None
+        self._earlier: EarlierCheck | None = None
         self.remarks: tuple[str, ...] = ()
 
-    def run(self, progress: Progress | None, *, again: bool = False) -> Team:
+    def run(
+        self, progress: Progress | None, *, again: bool = False, earlier: EarlierCheck | None = None
+    ) -> Team:
         """Copy all files, write all documents, and give the session its final name; returns the team document.
 
-        Unless `again` is given, raises SameContentError if the same content was collected before.
+        Unless `again` is given, raises SameContentError if the same content was collected before; `earlier` is another
+        check for that.
         """
         self._add_start_event()
         members = self._copy_instances(progress)
         facts = self._end_collection(members)
         instances = self._instance_documents(members, facts)
-        self._earlier = None if again else self._find_earlier(members, facts, instances)
+        if earlier is None and not again:
+            earlier = self._find_earlier(members, facts, instances)
+        self._earlier = earlier
         digest = self._write_listing(self._write_documents(members, facts, instances))
         try:
             sync_filesystem(self._directory.path)

@@ -19,6 +19,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
+from runcard.operations.checks.load import STDIN
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.instance_usage import UsageReader
@@ -137,14 +138,18 @@ def collect(  # noqa: PLR0913 - one for each option of the command
             known.ARTIFACTS_METADATA_ONLY: metadata_only,
         }
     )
-    _check_allowed(settings, schema)
+    check_allowed(settings, schema)
     use_masking_settings(settings)
     options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
-    _check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
+    check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()
-    checked = read_spec(
-        spec, clock.started, UsageReader(prices), limits=settings.limits, keep_secrets=keep_secrets
-    )
+    try:
+        checked = read_spec(
+            spec, clock.started, UsageReader(prices), limits=settings.limits, keep_secrets=keep_secrets
+        )
+    except RuncardError:
+        _check_no_transcript(spec)
+        raise
     remarks = [f"{message}; {hint}" for message, hint in settings.warnings(*_SETTINGS_USED)]
     remarks += recover_sessions(options.store, Clock().timestamp)
     collected = _assemble(checked, options, clock, progress, again=again)
@@ -155,7 +160,7 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     return replace(collected, path=path, remarks=tuple(remarks))
 
 
-def _check_allowed(settings: Settings, schema: str) -> None:
+def check_allowed(settings: Settings, schema: str) -> None:
     if schema not in TEAM.versions:
         raise UsageError(
             f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
@@ -192,7 +197,17 @@ def _assemble(
     )
 
 
-def _check_quota(store: str, gigabytes: float | None) -> None:
+def _check_no_transcript(spec: str | os.PathLike[str] | Mapping[str, Any]) -> None:
+    """Raise the error that names the command for a session file of an agent tool, or for a folder of them."""
+    if isinstance(spec, Mapping) or os.fspath(spec) == STDIN:
+        return
+    from runcard.operations.sessions.transcript_paths import transcript_error  # noqa: PLC0415 - only for a wrong SPEC
+
+    if (error := transcript_error(os.fspath(spec))) is not None:
+        raise error from None
+
+
+def check_quota(store: str, gigabytes: float | None) -> None:
     if gigabytes is None:
         return
     from runcard.operations.archives.prune import store_size  # noqa: PLC0415 - few have a quota

@@ -94,26 +94,31 @@ def read_spec(
     if session is None:
         raise InvalidSpec(text.report(findings), name, text.data)
     usages, usage_warnings = usage_reader.read(session)
-    masked, redactions = (session, {}) if keep_secrets else _masked(session)
+    masked, redactions = (session, {}) if keep_secrets else masked_session(session)
     report = text.report([*findings, *usage_warnings, *_secret_ids(session, masked)])
     if not report.valid:
         raise InvalidSpec(report, name, text.data)
     return CheckedSpec(
         masked,
         {instance.instance_id: _paths(instance, base) for instance in session.instances},
-        usages if keep_secrets else {own: _masked_names(usage) for own, usage in usages.items()},
+        usages if keep_secrets else {own: masked_usage(usage) for own, usage in usages.items()},
         report.findings,
         redactions,
         {"path": name if base is None else os.path.abspath(name), "sha256": sha256_bytes(data).hex},
     )
 
 
-def _masked_names(usage: InstanceUsage) -> InstanceUsage:
-    """The usage with the secrets masked in its names, which come from the SPEC; `_masked` counts them."""
+def masked_usage(usage: InstanceUsage) -> InstanceUsage:
+    """The usage with the secrets masked in its names, which come from the SPEC; `masked_session` counts them."""
     tools = usage.server_tools and {
         mask_text(name).value: count for name, count in usage.server_tools.items()
     }
-    return replace(usage, model=usage.model and mask_text(usage.model).value, server_tools=tools)
+    models = [
+        {name: mask_text(value).value if isinstance(value, str) else value for name, value in model.items()}
+        for model in usage.models
+    ]
+    model = usage.model and mask_text(usage.model).value
+    return replace(usage, model=model, server_tools=tools, models=tuple(models))
 
 
 def _made_id(seed: str) -> str:
@@ -159,14 +164,14 @@ def _decoded(name: str, data: bytes, limits: Limits) -> _ParsedSpec:
 
 def _paths(instance: InstanceSpec, base: str | None) -> InstancePaths:
     given = instance.fields
-    return InstancePaths(*(_absolute(given.get(key), base) for key in ("workspace", "output")))
+    return InstancePaths(_absolute(given.get("workspace"), base), _absolute(given.get("output"), base))
 
 
 def _absolute(path: str | None, base: str | None) -> str | None:
     return None if path is None else os.path.abspath(os.path.join(base or "", os.path.expanduser(path)))
 
 
-def _masked(session: SessionSpec) -> tuple[SessionSpec, dict[str, int]]:
+def masked_session(session: SessionSpec) -> tuple[SessionSpec, dict[str, int]]:
     """The session with its secrets masked, and their number by rule."""
     instances = [
         {"fields": each.fields, "instance_id": each.instance_id, "parent_id": each.parent_id}

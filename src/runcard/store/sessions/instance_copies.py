@@ -22,23 +22,42 @@ from runcard.store import layout
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.copying import (
     CopiedFile,
+    CopiedLog,
     CopiedWorkspace,
     Omission,
     Redaction,
+    copy_blocks,
     copy_log,
     copy_workspace,
 )
+from runcard.store.sessions.copying.copy_rules import SizeLimits
+from runcard.store.sessions.copying.omission_reasons import CHANGED, read_failure
 from runcard.store.sessions.directory import SessionDirectory
 
 AddEvent = Callable[[str, JsonObject], object]  # with the name of an event and its payload
 
 
 @dataclass(frozen=True, slots=True)
+class TranscriptSource:
+    """A session file of an agent tool that is to be stored."""
+
+    source: str  # where it is
+    name: str  # of the copy
+    size: int  # bytes
+    sha256: str  # 64 hex digits, of the bytes as they are
+    read: Callable[[], Iterable[bytes]]  # what is stored: the file, or what it contains; may raise OSError
+    messages: int | None = None  # in it, where the file is written anew each time
+    is_same: bool = True  # `read` gives the bytes that have this digest
+
+
+@dataclass(frozen=True, slots=True)
 class InstancePaths:
-    """The paths of an instance's files; None for what the SPEC does not name."""
+    """The files of an instance; None for what the SPEC does not name."""
 
     workspace: str | None
     output: str | None
+    log: CopiedLog | None = None  # one that is in the session already
+    transcripts: tuple[TranscriptSource, ...] = ()
 
 
 class InstanceCopier:
@@ -83,8 +102,12 @@ class InstanceCopier:
     ) -> StoredSections:
         """Copy the files of one instance; secrets in its SPEC are masked already."""
         workspace, workspace_digest = self._copy_workspace(instance, paths.workspace, progress)
-        output, output_digest = self._copy_transcript(instance, paths.output)
-        stored = StoredSections(workspace, output, workspace_digest | output_digest)
+        output, output_digest = self._copy_output(instance, paths)
+        used = self._used
+        sources = [self._copy_source(instance, source) for source in paths.transcripts]
+        stored = StoredSections(
+            workspace, output, workspace_digest | output_digest, tuple(sources), self._used - used
+        )
         self._add_event(
             events.INSTANCE_COLLECTED,
             {
@@ -92,6 +115,7 @@ class InstanceCopier:
                 "workspace": workspace,
                 "output": output,
                 "checksums": stored.checksums,
+                **({"sources": sources} if sources else {}),
             },
         )
         return stored
@@ -118,12 +142,15 @@ class InstanceCopier:
         digest = listing_digest((file.path, file.sha256) for file in copied.files)
         return section, {"workspace": str(digest)}
 
-    def _copy_transcript(
-        self, instance: InstanceSpec, source: str | None
+    def _copy_output(
+        self, instance: InstanceSpec, paths: InstancePaths
     ) -> tuple[JsonObject | None, JsonObject]:
+        relative = layout.instance_file(instance.instance_id, layout.OUTPUT)
+        if paths.log is not None:
+            return self._add_log(relative, paths.log)
+        source = paths.output
         if source is None or not self._options.copies_transcripts:
             return None, {}
-        relative = layout.instance_file(instance.instance_id, layout.OUTPUT)
         copied = copy_log(
             source,
             self._directory.path_of(relative),
@@ -133,6 +160,9 @@ class InstanceCopier:
         )
         for omission in copied.omissions:
             self._add_omission(instance, omission, self._masked_path(source))
+        return self._add_log(relative, copied)
+
+    def _add_log(self, relative: str, copied: CopiedLog) -> tuple[JsonObject | None, JsonObject]:
         self._add_redactions(copied.redactions, relative)
         if copied.file is None:
             return None, {}
@@ -141,6 +171,46 @@ class InstanceCopier:
         self.transcript_lines += copied.lines
         section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
         return section, {"output": f"sha256:{copied.file.sha256}"}
+
+    def _copy_source(self, instance: InstanceSpec, source: TranscriptSource) -> JsonObject:
+        """Store a session file; the entry of `sources` for it, also where it could not be stored."""
+        folder = layout.instance_file(instance.instance_id, layout.TRANSCRIPTS)
+        path, base64 = json_name(self._masked_path(source.source))
+        entry: JsonObject = {
+            "path": None,
+            "source": path,
+            **({} if base64 is None else {"source_base64": base64}),
+            "bytes": source.size,
+            "sha256": source.sha256,
+            **({} if source.messages is None else {"messages": source.messages}),
+        }
+        copied = self._copy_blocks(f"{folder}/{source.name}", source)
+        for omission in copied.omissions:
+            self._add_omission(instance, omission, path)
+        if copied.file is None:
+            return entry
+        self._add_redactions(copied.redactions, folder)
+        self._add_file(f"{folder}/{source.name}", copied.file)
+        self._used += copied.file.size
+        if source.is_same and (copied.file.source_sha256 or copied.file.sha256) != source.sha256:
+            self._add_omission(instance, Omission(source.name, CHANGED, is_stored=True), path)
+        return entry | {"path": f"{folder}/{source.name}", "stored_sha256": copied.file.sha256}
+
+    def _copy_blocks(self, relative: str, source: TranscriptSource) -> CopiedLog:
+        if not self._options.copies_transcripts:
+            return CopiedLog(None, 0, (), ())
+        limits = SizeLimits(replace(self._options.rules, used=self._used))
+        if reason := limits.reserve_file(source.size):
+            return CopiedLog(None, 0, (Omission(source.name, reason),), ())
+        try:
+            return copy_blocks(
+                source.read(),
+                self._directory.path_of(relative),
+                mode=self._directory.modes.file,
+                mask=not self._options.keep_secrets,
+            )
+        except OSError as error:
+            return CopiedLog(None, 0, (Omission(source.name, read_failure(error)),), ())
 
     def _add_workspace(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
         for file in copied.files:

@@ -13,6 +13,7 @@ from runcard.store.ledger import (
     ARCHIVED,
     CLOSED,
     DELETED,
+    REIMPORTED,
     LedgerEntry,
     LedgerKey,
     LedgerView,
@@ -55,7 +56,7 @@ def missing_record(
 ) -> Finding | None:
     """The finding about a record that is not in the store as a directory; None if it is where its last entry says."""
     entry = own_entries[-1]
-    if entry.kind not in {"run", "session"} or entry.event == DELETED:
+    if entry.kind not in {"run", "session"} or entry.event in {DELETED, REIMPORTED}:
         return None
     place = _missing_place(store, entry, archived)
     if place is None:

@@ -23,7 +23,7 @@ from runcard.files.globs import check_patterns
 from runcard.store.sessions.copying.copy_rules import MAX_FILE_SIZE, MAX_SIZE, CopyRules
 from runcard.store.sessions.copying.results import CopiedFile, CopiedLog, CopiedWorkspace, Omission, Redaction
 from runcard.store.sessions.copying.selection import is_credential
-from runcard.store.sessions.copying.transcript import copy_log
+from runcard.store.sessions.copying.transcript import copy_blocks, copy_log
 from runcard.store.sessions.copying.workspace import copy_workspace
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Omission",
     "Redaction",
     "check_patterns",
+    "copy_blocks",
     "copy_log",
     "copy_workspace",
     "is_credential",

@@ -9,7 +9,7 @@ an error with the whole store, such as a full disk, raises another RuncardError.
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from stat import S_ISREG
 from typing import NamedTuple
@@ -168,10 +168,16 @@ class FileTransfer:
 
     def copy_masked(self, size: int, masker: Masker) -> tuple[CopiedFile, tuple[Redaction, ...]]:
         """Copy the first `size` bytes with their secrets masked."""
+        return self.write_masked(map(bytes, self._blocks(0, size)), masker)
+
+    def write_masked(
+        self, blocks: Iterable[bytes], masker: Masker
+    ) -> tuple[CopiedFile, tuple[Redaction, ...]]:
+        """Write these blocks with their secrets masked."""
         source, stored = sha256(), sha256()
-        for data in self._blocks(0, size):
+        for data in blocks:
             source.update(data)
-            masked = masker.feed(bytes(data))
+            masked = masker.feed(data)
             stored.update(masked)
             self._append(masked)
         rest = masker.flush()

@@ -8,9 +8,10 @@ Invariant: a transcript is stored with every byte that was read, or an omission 
 
 import errno
 import os
+from collections.abc import Iterable
 from stat import S_ISREG
 
-from runcard.files import type_name
+from runcard.files import failure, type_name
 from runcard.masking import Masker
 from runcard.parallel.worker import close_reader
 from runcard.store.sessions.copying.copy_rules import CopyRules, SizeLimits
@@ -54,6 +55,22 @@ def copy_log(
         return _not_stored(path, read_failure(error))
     finally:
         close_reader(descriptor)
+
+
+def copy_blocks(blocks: Iterable[bytes], target: str, *, mode: int = 0o600, mask: bool = True) -> CopiedLog:
+    """Write a transcript that the caller reads to `target`, which is created. An error of `blocks` is raised."""
+    path, masker = os.path.basename(target), Masker() if mask else _Unmasked()
+    try:
+        out = os.open(target, _NEW, mode)
+    except OSError as error:
+        raise failure(error, target, "create") from error
+    try:
+        with NewCopy(out, target, None, path):
+            transfer = FileTransfer(-1, out, path, lambda _: None)
+            file, redactions = transfer.write_masked(blocks, masker)
+    except NotCopiedError as error:
+        return _not_stored(path, str(error))
+    return CopiedLog(file, transfer.lines, (), redactions)
 
 
 class _Unmasked(Masker):

@@ -1,4 +1,4 @@
-"""Claude Code: one JSON object in each line, `projects/<folder>/<session>.jsonl`, and a file for each sub-agent below it.
+"""The model calls in a file of Claude Code.
 
 One call is one pair of `message.id` and `requestId`. It has a line for each block of its reply, and the early ones hold a
 placeholder for the output; it may be in the files of a sub-agent, of its parent, and of a session that was resumed or forked.
@@ -8,10 +8,8 @@ Lines without usage are not decoded: their type is read from their beginning or 
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runcard.accounting.vendors import anthropic
@@ -27,6 +25,7 @@ from runcard.transcripts.calls import (
     call_key,
     kind_and_counts,
 )
+from runcard.transcripts.claude_code.file_names import agent_facts, agent_of, session_of, started_in
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 from runcard.transcripts.line_reader import LINE_END, read_lines
 
@@ -36,7 +35,12 @@ if TYPE_CHECKING:
 NAME = "claude-code"
 TITLE = "Claude Code"
 NOT_WRITTEN = (
-    "titles of sessions and other helper calls",
+    "titles of sessions",
+    "summaries of compacted conversations",
+    "searches and pages of its web tools",
+    "hooks that ask a model",
+    "other helper calls",
+    "sessions that it does not save",
     "calls that ended before their usage was reported",
 )
 IS_DIVISIBLE = True  # no line depends on another
@@ -64,6 +68,15 @@ _KNOWN_TYPES = frozenset(
         "worktree-state",
         "content-replacement",
         "file-history-delta",
+        "attribution-snapshot",
+        "bridge-session",
+        "fork-context-ref",
+        "frame-link",
+        "isolation-latch",
+        "marble-origami-commit",
+        "marble-origami-reset",
+        "marble-origami-snapshot",
+        "relocated",
     ]
 )
 _SCALAR = rb'(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.0-9eE]+|true|false|null)'
@@ -77,29 +90,7 @@ _HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
 _TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
 _PLACEHOLDER = 2  # output tokens of a message that has only begun
-_OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
 _decode = json.JSONDecoder().raw_decode
-_NOT_A_LETTER = re.compile(r"[^a-zA-Z0-9]")
-
-
-def folders(environ: Mapping[str, str]) -> list[str]:
-    """Where Claude Code keeps its sessions."""
-    home = os.path.expanduser("~")
-    roots = environ.get("CLAUDE_CONFIG_DIR") or ""
-    known = [root.strip() for root in roots.split(",") if root.strip()]
-    known = known or [os.path.join(home, ".claude"), os.path.join(home, ".config", "claude")]
-    return [os.path.join(root, "projects") for root in known]
-
-
-def subfolders(folder: str) -> list[str]:
-    """Where sessions are in a folder that the user names: all of it, or the `projects` of a home of Claude Code."""
-    projects = os.path.join(folder, "projects")
-    return [projects] if os.path.isdir(projects) else [folder]
-
-
-def is_session_file(path: str) -> bool:
-    """Whether a file in one of these folders is a session, by its name."""
-    return path.endswith(".jsonl") and os.path.basename(path) not in _OTHER_FILES
 
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
@@ -152,34 +143,22 @@ class _SessionReader:
     def __init__(self, path: str, content: FileContent) -> None:
         self._content = content
         self._path = path
-        name, folder = os.path.basename(path).removesuffix(".jsonl"), os.path.dirname(path)
-        self._folders = frozenset(path.split("/")[-8:])
-        self._is_agent_file = name.startswith("agent-")
-        self._file_agent = name.removeprefix("agent-") if self._is_agent_file else None
-        self._file_session = self._session_by_path(name, folder)
-        self._agent_type = (
-            _agent_type(os.path.join(folder, f"{name}.meta.json")) if self._is_agent_file else None
-        )
+        self._file_agent = agent_of(path)
+        self._file_session = session_of(path)
+        self._agent_type = agent_facts(path).role if self._file_agent is not None else None
         self._origins: dict[tuple[object, ...], int] = {}  # numbers of the table, as below
         self._kinds: dict[tuple[object, ...], int] = {}
         self.began = NO_TIME  # the time of the first record
         self._last: tuple[bytes, ...] = ()  # parts of the line before: most calls have several lines
-
-    def _session_by_path(self, name: str, folder: str) -> str | None:
-        """The session of a file whose lines do not name it."""
-        if not self._is_agent_file:
-            return name
-        parts = folder.split("/")
-        return parts[-1 - parts[::-1].index("subagents") - 1] if "subagents" in parts[1:] else None
 
     def find_beginning(self, line: bytes) -> None:
         """Note the time of the first record that has one."""
         if match := _TIME.search(line):
             self.began = milliseconds(match[1].decode("ascii", "replace"))
 
-    def _is_copy(self, time: int) -> bool:
-        """Whether a call is older than its file: a fork begins with the calls of another session."""
-        return 0 <= time < self.began
+    def _is_copy(self, record: dict[str, Any], time: int) -> bool:
+        """Whether a call is of another session, whose calls a fork begins with: it says so, or is older than its file."""
+        return "forkedFrom" in record or 0 <= time < self.began
 
     def read_record(self, number: int, line: bytes) -> None:
         if self._is_repeated(line) or self._read_common(line) or line.isspace():
@@ -233,13 +212,12 @@ class _SessionReader:
                 and type(message["id"]) is type(record["requestId"]) is str
                 and "isApiErrorMessage" not in record
             )
-            if counts is None or not is_common:
+            if counts is None or counts[1] <= _PLACEHOLDER or not is_common:
                 return False
-            is_final = message["stop_reason"] is not None or counts[1] > _PLACEHOLDER
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-            kind = self._kinds[message["model"], tier, is_final]
+            kind = self._kinds[message["model"], tier, True]
             time = milliseconds(record["timestamp"])
-            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(time))]
+            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(record, time))]
             key = call_key(message["id"], record["requestId"])
             self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
@@ -260,7 +238,7 @@ class _SessionReader:
         time = milliseconds(inner.get("timestamp"))
         if time < 0:
             time = milliseconds(record.get("timestamp"))
-        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(time)))
+        origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(record, time)))
         for position, (kind, counts) in enumerate(self._usages(message, model)):
             own_key = call_key(f"{call_id}#{position}", request) if position else key
             self._content.calls.add(own_key, Call(time, origin, kind, counts))
@@ -279,11 +257,11 @@ class _SessionReader:
         if agent_id is not None:
             name = text_of(role) or (self._agent_type if agent_id == self._file_agent else None) or agent_id
         else:
-            name = None if is_sidechain is True else MAIN
+            name = agent_id = None if is_sidechain is True else MAIN
         folder = text_of(cwd)
-        project = None if folder is None else _project(folder, self._folders)
+        project = None if folder is None else started_in(folder, self._path)
         own_session = text_of(session) or self._file_session
-        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True)
+        return CallOrigin(NAME, own_session, name, project, text_of(branch), is_copy is True, agent_id)
 
     def _usages(self, message: dict[str, Any], model: str | None) -> Sequence[tuple[UsageKind, Counts]]:
         """The usage of a message, and of the calls within it."""
@@ -292,7 +270,7 @@ class _SessionReader:
             return [(UsageKind(model, None, source=None, known=0), (0, 0, 0, 0, 0, 0))]
         plain = None if _has_server_tools(message) else anthropic.plain_counts(usage)
         if plain is not None:
-            is_final = bool(message.get("stop_reason")) or plain[1] > _PLACEHOLDER
+            is_final = _is_final(message, plain[1])
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
@@ -301,10 +279,8 @@ class _SessionReader:
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
         calls = []
         for call in whole.calls:
-            is_begun = (
-                call is whole and whole.stop_reason is None and (call.tokens.output or 0) <= _PLACEHOLDER
-            )
-            source: Source = "partial" if is_begun else "reported"
+            is_final = call is not whole or _is_final(message, call.tokens.output or 0)
+            source: Source = "reported" if is_final else "partial"
             calls.append(kind_and_counts(call, source=source, model=text_of(call.model)))
         return calls
 
@@ -339,30 +315,22 @@ def _messages(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | No
                 yield inner, text_of(data.get("agentId"))
 
 
+def _is_final(message: dict[str, Any], output: int) -> bool:
+    """Whether the count of output tokens is no placeholder: a message that was cut off may have a stop reason, too."""
+    return output > _PLACEHOLDER or (bool(message.get("stop_reason")) and not _has_more_than(message, output))
+
+
+def _has_more_than(message: dict[str, Any], tokens: int) -> bool:
+    """Whether the content of a message needs more tokens: no token is longer than a word, and a tool use has many."""
+    content = message.get("content")
+    blocks = [object_of(block) for block in content] if isinstance(content, list) else []
+    texts = [text_of(block.get("text")) or text_of(block.get("thinking")) or "" for block in blocks]
+    has_tool = any(str(block.get("type")).endswith("tool_use") for block in blocks)
+    return has_tool or sum(len(text.split(None, tokens)) for text in texts) > tokens
+
+
 def _has_server_tools(message: dict[str, Any]) -> bool:
     content = message.get("content")
     if not content or not isinstance(content, list):
         return False
     return any(object_of(block).get("type") == "server_tool_use" for block in content)
-
-
-@cache
-def _project(cwd: str, names: frozenset[str]) -> str:
-    """The folder in which a session was started: the one that its own folder is named after, at or above `cwd`."""
-    folder = cwd
-    while folder not in {"", "/"}:
-        if _NOT_A_LETTER.sub("-", folder) in names:
-            return folder
-        folder = os.path.dirname(folder)
-    return cwd
-
-
-def _agent_type(path: str) -> str | None:
-    """The type of a sub-agent, from the file beside its own."""
-    from runcard.files import read_regular  # noqa: PLC0415
-
-    try:
-        data = read_regular(path)
-        return text_of(decode_record(data or b"").get("agentType"))
-    except (OSError, ValueError):
-        return None

@@ -1,63 +1,31 @@
-"""Gemini CLI: `tmp/<project>/chats/session-<time>-<id>.jsonl`, or `.json` with one object of older versions.
+"""The calls in the files of Gemini CLI.
 
 A call is a message of type `gemini` with its `tokens`. The same id comes again, with its tokens, when tool calls are added: the last
 record counts. `$rewindTo` takes messages out of the conversation; their calls were made and billed, so they count.
 """
 
-import os
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runcard.accounting.vendors import gemini_cli
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
-from runcard.files import read_regular, read_stream
-from runcard.transcripts.calls import MAIN, Call, CallOrigin, call_key, kind_and_counts
+from runcard.transcripts.calls import Call, CallOrigin, call_key, kind_and_counts
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.gemini.chat_meta import NAME, chat_of
 from runcard.transcripts.line_reader import read_lines
+from runcard.transcripts.session_file import decode_document
 
 if TYPE_CHECKING:
     from runcard.transcripts.calls import UsageKind
 
-NAME = "gemini"
-TITLE = "Gemini CLI"
-NOT_WRITTEN = ("calls of the model router", "calls that ended before their usage was reported")
-IS_DIVISIBLE = False  # the last record of a message counts
-
 _KNOWN_TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
-_LARGEST = 64 << 20  # bytes of a file with one object
-_LONGEST_PATH = 4096
-_SUBAGENT = "subagent"
-
-
-def folders(environ: Mapping[str, str]) -> list[str]:
-    """Where Gemini CLI keeps its sessions."""
-    home = environ.get("GEMINI_CLI_HOME") or os.path.expanduser("~")
-    return [os.path.join(home, ".gemini", "tmp")]
-
-
-def subfolders(folder: str) -> list[str]:
-    """Where sessions are in a folder that the user names: all of it, or the `tmp` of a home of Gemini CLI."""
-    own = os.path.join(folder, "tmp")
-    return [own] if os.path.isdir(own) else [folder]
-
-
-def is_session_file(path: str) -> bool:
-    """Whether a file in one of these folders is a session, by its name."""
-    is_chat = "chats" in path.split("/")[:-1] or os.path.basename(path).startswith("session-")
-    return is_chat and path.endswith((".json", ".jsonl"))
-
-
-def is_session_record(record: Mapping[str, Any]) -> bool:
-    """Whether the first record of a file is of this tool."""
-    return "projectHash" in record or ("sessionId" in record and "startTime" in record)
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file."""
     reader = _ChatReader(path)
     if path.endswith(".json"):
-        reader.read_document(read_stream(file, _LARGEST))
+        reader.read_document(file)
     else:
         for number, line, is_complete in read_lines(file, start, end):
             reader.content.lines = number
@@ -75,16 +43,12 @@ class _ChatReader:
     def __init__(self, path: str) -> None:
         self.content = FileContent()
         self._path = path
-        self._name = os.path.basename(path).rpartition(".")[0]
         self._meta: dict[str, Any] = {}
         self._messages: dict[str, tuple[int, UsageKind, tuple[int, ...]]] = {}  # the last record of each
 
-    def read_document(self, data: bytes) -> None:
-        if len(data) > _LARGEST:
-            self.content.add_unread(None, "the file is too large")
-            return
+    def read_document(self, file: BinaryIO) -> None:
         try:
-            document = decode_record(data.removeprefix(b"\xef\xbb\xbf"))
+            document = decode_document(file)
         except ValueError as error:
             self.content.add_unread(None, str(error))
             return
@@ -114,7 +78,7 @@ class _ChatReader:
         record_type = record.get("type")
         if record_type is None and ("sessionId" in record or "projectHash" in record):
             self._meta = record | {name: value for name, value in self._meta.items() if name not in record}
-        elif record_type not in _KNOWN_TYPES:
+        elif text_of(record_type) not in _KNOWN_TYPES:
             self.content.add_unknown_type(record_type)
         elif isinstance(tokens := record.get("tokens"), dict):
             try:
@@ -133,29 +97,5 @@ class _ChatReader:
             self.content.calls.add(call_key(f"{NAME}:{origin.session}:{name}", "message"), call)
 
     def _origin(self) -> CallOrigin:
-        session, is_subagent = text_of(self._meta.get("sessionId")), self._meta.get("kind") == _SUBAGENT
-        folder = os.path.dirname(self._path)
-        if is_subagent and os.path.basename(folder) != "chats":
-            session = os.path.basename(folder)  # that of its parent
-        directories = self._meta.get("directories")
-        first = text_of(directories[0]) if isinstance(directories, list) and directories else None
-        project = _project_root(folder) or first or text_of(self._meta.get("projectHash"))
-        return CallOrigin(NAME, session or self._name, self._name if is_subagent else MAIN, project, None)
-
-
-def _project_root(folder: str) -> str | None:
-    """The folder of the project, from the file `.project_root` beside `chats`."""
-    for above in _folders_above(folder):
-        if os.path.basename(above) == "chats":
-            try:
-                data = read_regular(os.path.join(os.path.dirname(above), ".project_root"))
-            except OSError:
-                return None
-            return text_of((data or b"")[:_LONGEST_PATH].decode("utf-8", "replace").strip())
-    return None
-
-
-def _folders_above(folder: str) -> Iterator[str]:
-    for _ in range(3):
-        yield folder
-        folder = os.path.dirname(folder)
+        chat = chat_of(self._path, self._meta)
+        return CallOrigin(NAME, chat.session, chat.agent, chat.project, None, agent_id=chat.agent)

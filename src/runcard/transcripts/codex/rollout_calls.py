@@ -1,4 +1,4 @@
-"""Codex: one JSON object in each line, `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`; older files also in `archived_sessions`.
+"""The calls in the files of Codex.
 
 Newer versions write a `token_usage_record` for each response: a call is one pair of session and response id. Older ones repeat
 `token_count` events: a call is an event whose `total_token_usage` differs from that of the event before it. A total that is
@@ -8,18 +8,16 @@ The file of a fork or a sub-agent begins with the history of its parent, with ne
 compared with those of the parent, and never counted again: `add_events` needs all files.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
+from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.vendors import codex
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.transcripts.calls import (
-    MAIN,
-    NO_TIME,
     Call,
     CallOrigin,
     CallTable,
@@ -28,40 +26,21 @@ from runcard.transcripts.calls import (
     call_key,
     kind_and_counts,
 )
+from runcard.transcripts.codex.record_types import (
+    KNOWN_TYPES,
+    NAME,
+    OLD_TYPES,
+    is_old_document,
+    is_old_header,
+)
+from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
 from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
 from runcard.transcripts.line_reader import LINE_END, read_lines
+from runcard.transcripts.session_file import decode_document
 
-NAME = "codex"
-TITLE = "Codex"
-NOT_WRITTEN = ("calls that ended before their usage was reported",)
-IS_DIVISIBLE = False  # the model of a call is in an earlier line
-
-_KNOWN_TYPES = frozenset(
-    [
-        "session_meta",
-        "response_item",
-        "event_msg",
-        "turn_context",
-        "compacted",
-        "world_state",
-        "inter_agent_communication",
-        "inter_agent_communication_metadata",
-        "security_risk_score",
-        "token_usage_record",
-    ]
+_NEEDED = re.compile(
+    rb'"(?:token_count|turn_context|session_meta|token_usage_record|thread_settings_applied)"'
 )
-_OLD_TYPES = frozenset(
-    [
-        "message",
-        "reasoning",
-        "function_call",
-        "function_call_output",
-        "local_shell_call",
-        "custom_tool_call",
-        "custom_tool_call_output",
-    ]
-)
-_NEEDED = re.compile(rb'"(?:token_count|turn_context|session_meta|token_usage_record)"')
 _TYPE = re.compile(
     rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.0-9eE]+|true|false|null)\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
 )
@@ -81,60 +60,53 @@ class CountedEvent(NamedTuple):
 class Thread:
     """A file as far as it must be compared with others."""
 
-    id: str
-    parent: str | None = None
-    is_fork: bool = False
-    root: str | None = None  # the session that a sub-agent belongs to
-    created: int = NO_TIME
+    meta: ThreadMeta
     events: list[CountedEvent] = field(default_factory=list)
     counted_before: int | None = None  # of the first usage record: the tokens of the session before it
 
+    @property
+    def id(self) -> str:
+        return self.meta.id
 
-def folders(environ: Mapping[str, str]) -> list[str]:
-    """Where Codex keeps its sessions."""
-    home = environ.get("CODEX_HOME") or os.path.join(os.path.expanduser("~"), ".codex")
-    return [os.path.join(home, name) for name in ("sessions", "archived_sessions")]
-
-
-def subfolders(folder: str) -> list[str]:
-    """Where sessions are in a folder that the user names: all of it, or those of a home of Codex."""
-    own = [os.path.join(folder, name) for name in ("sessions", "archived_sessions")]
-    return [path for path in own if os.path.isdir(path)] or [folder]
-
-
-def is_session_file(path: str) -> bool:
-    """Whether a file in one of these folders is a session, by its name."""
-    name = os.path.basename(path)
-    return name.endswith((".jsonl", ".jsonl.zst")) or (name.startswith("rollout-") and name.endswith(".json"))
-
-
-def is_session_record(record: Mapping[str, Any]) -> bool:
-    """Whether the first record of a file is of this tool."""
-    is_old = "id" in record and "timestamp" in record and ("instructions" in record or "git" in record)
-    return ("payload" in record and record.get("type") in _KNOWN_TYPES) or is_old
+    @property
+    def parent(self) -> str | None:
+        """The thread whose history may be at the beginning of the file."""
+        return self.meta.fork_of or self.meta.spawner
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file."""
     content = FileContent()
+    if path.endswith(".json"):
+        _read_old_document(file, content)
+        return content
     reader = _RolloutReader(path, content)
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
         match = None if _NEEDED.search(line) else _TYPE.match(line, 0, 4096)
         record_type = match[1].decode("utf-8", "replace") if match else None
         if not is_complete:
-            if record_type not in _KNOWN_TYPES:
+            if record_type not in KNOWN_TYPES:
                 content.add_unread(number, "the line is too long")
         elif record_type is None:
             reader.read_record(number, line)
         elif not line[-LINE_END:].rstrip().endswith(b"}"):
             content.add_unread(number, "the line is cut off")
-        elif record_type in _OLD_TYPES:
+        elif record_type in OLD_TYPES:
             reader.has_old_records = True
-        elif record_type not in _KNOWN_TYPES:
+        elif record_type not in KNOWN_TYPES:
             content.add_unknown_type(record_type)
     reader.finish()
     return content
+
+
+def _read_old_document(file: BinaryIO, content: FileContent) -> None:
+    """Read a file of the first versions, which has no counts."""
+    try:
+        is_known = is_old_document(decode_document(file))
+        content.add_unread(None, _NO_COUNTS if is_known else "not a session of Codex")
+    except ValueError as error:
+        content.add_unread(None, str(error))
 
 
 class _RolloutReader:
@@ -142,14 +114,10 @@ class _RolloutReader:
 
     def __init__(self, path: str, content: FileContent) -> None:
         self._content = content
-        name = os.path.basename(path).removesuffix(".zst").removesuffix(".jsonl").removesuffix(".json")
-        self._thread = Thread(name.removeprefix("rollout-")[20:] or name)
+        self._thread = Thread(thread_of_file(path))
         self._has_meta = self.has_old_records = self._has_calls = False
         self._model: str | None = None
-        self._provider: str | None = None
-        self._cwd: str | None = None
-        self._branch: str | None = None
-        self._agent: str | None = MAIN
+        self._service_tier: str | None = None
         self._totals: tuple[object, ...] | None = None
         content.thread = self._thread
 
@@ -163,49 +131,49 @@ class _RolloutReader:
             return
         payload, record_type = object_of(record.get("payload")), record.get("type")
         try:
-            if record_type == "event_msg" and payload.get("type") == "token_count":
-                self._count(object_of(payload.get("info")), milliseconds(record.get("timestamp")))
+            if record_type == "event_msg":
+                self._read_event(payload, milliseconds(record.get("timestamp")))
             elif record_type == "token_usage_record":
                 self._add_usage_record(payload, milliseconds(record.get("timestamp")))
             elif record_type == "turn_context":
                 self._model = text_of(payload.get("model")) or self._model
-                self._cwd = self._cwd or text_of(payload.get("cwd"))
+                self._thread.meta.cwd = self._thread.meta.cwd or text_of(payload.get("cwd"))
             elif record_type == "session_meta":
                 self._set_meta(payload, milliseconds(record.get("timestamp")))
-            elif record_type is None and ("record_type" in record or is_session_record(record)):
+            elif record_type is None and ("record_type" in record or is_old_header(record)):
                 self.has_old_records = True
-            elif record_type not in _KNOWN_TYPES:
+            elif text_of(record_type) not in KNOWN_TYPES:
                 self._content.add_unknown_type(record_type)
         except UsageError as error:
             self._content.add_unread(number, f"usage: {error.message}"[:200])
+
+    def _read_event(self, payload: dict[str, Any], time: int) -> None:
+        if payload.get("type") == "token_count":
+            self._count(object_of(payload.get("info")), time)
+        elif payload.get("type") == "thread_settings_applied":
+            self._set_service_tier(payload)
 
     def finish(self) -> None:
         if self.has_old_records and not self._has_calls:
             self._content.add_unread(None, _NO_COUNTS)
 
-    def _set_meta(self, meta: dict[str, Any], time: int) -> None:
+    def _set_meta(self, payload: dict[str, Any], time: int) -> None:
         """The first record of its kind: those that follow are of the parent."""
-        if self._has_meta:
-            return
-        self._has_meta = True
-        thread, source = self._thread, object_of(object_of(meta.get("source")).get("subagent"))
-        spawned = object_of(source.get("thread_spawn"))
-        thread.id = text_of(meta.get("id")) or thread.id
-        spawner = text_of(spawned.get("parent_thread_id")) or text_of(meta.get("parent_thread_id"))
-        thread.parent = text_of(meta.get("forked_from_id")) or spawner
-        thread.is_fork = text_of(meta.get("forked_from_id")) is not None
-        thread.created = time if time >= 0 else milliseconds(meta.get("timestamp"))
-        session = text_of(meta.get("session_id"))
-        thread.root = session if session and session != thread.id else spawner
-        if spawner or source or meta.get("thread_source") == "subagent":
-            names = (spawned.get("agent_nickname"), spawned.get("agent_role"), spawned.get("agent_path"))
-            self._agent = next(filter(None, map(text_of, names)), thread.id)
-        self._provider = text_of(meta.get("model_provider"))
-        self._cwd = text_of(meta.get("cwd"))
-        self._branch = text_of(object_of(meta.get("git")).get("branch"))
+        if not self._has_meta:
+            self._has_meta = True
+            self._thread.meta = thread_of_meta(payload, time, self._thread.id)
+
+    def _set_service_tier(self, payload: dict[str, Any]) -> None:
+        """The tier that was set. That of the replies is in no record."""
+        if payload.get("thread_id") in {None, self._thread.id}:
+            tier = text_of(object_of(payload.get("thread_settings")).get("service_tier"))
+            self._service_tier = non_standard(tier, "openai")
 
     def _origin(self) -> CallOrigin:
-        return CallOrigin(NAME, self._thread.root or self._thread.id, self._agent, self._cwd, self._branch)
+        meta = self._thread.meta
+        return CallOrigin(
+            NAME, meta.session or meta.id, meta.agent, meta.cwd, meta.branch, agent_id=meta.agent_id
+        )
 
     def _count(self, info: dict[str, Any], time: int) -> None:
         total, last = info.get("total_token_usage"), info.get("last_token_usage")
@@ -215,12 +183,12 @@ class _RolloutReader:
             if total is None:
                 return
             last = _difference(total, self._totals)
-        totals = tuple(total.get(name) for name in _FIELDS) if total is not None else None
+        totals = _values(total) if total is not None else None
         if totals is not None and totals == self._totals:
             return
         self._totals = totals or self._totals
         kind, counts = self._usage(last)
-        identity = hash((totals, tuple(last.get(name) for name in _FIELDS)))
+        identity = hash((totals, _values(last)))
         self._has_calls = True
         self._thread.events.append(
             CountedEvent(identity, _sum(total or last), Call(time, self._origin(), kind, counts))
@@ -244,7 +212,10 @@ class _RolloutReader:
 
     def _usage(self, usage: dict[str, Any]) -> tuple[UsageKind, Counts]:
         read = codex.read(ReplyFields({}), ReplyFields(usage, "last_token_usage"))
-        return kind_and_counts(read, source="reported", model=self._model, provider=self._provider)
+        kind, counts = kind_and_counts(
+            read, source="reported", model=self._model, provider=self._thread.meta.provider
+        )
+        return kind._replace(service_tier=self._service_tier), counts
 
 
 _FIELDS = (
@@ -255,6 +226,12 @@ _FIELDS = (
     "reasoning_output_tokens",
     "total_tokens",
 )
+
+
+def _values(usage: Mapping[str, Any]) -> tuple[object, ...]:
+    """The fields of a usage, to be compared; a list or an object is none of them."""
+    values = (usage.get(name) for name in _FIELDS)
+    return tuple(None if isinstance(value, list | dict) else value for value in values)
 
 
 def _sum(usage: Mapping[str, Any]) -> int:
@@ -279,13 +256,15 @@ def add_events(table: CallTable, threads: Iterable[Thread]) -> None:
     for thread in known:
         if thread.id not in longest or len(thread.events) > len(longest[thread.id].events):
             longest[thread.id] = thread
+    metas = {name: thread.meta for name, thread in longest.items()}
     for thread in known:
+        session = session_of(thread.meta, metas)
         first = _inherited(thread, longest.get(thread.parent) if thread.parent else None)
         for number, event in enumerate(thread.events):
             if number < first or not _is_uncovered(thread, event):
                 continue
             key = call_key(f"{NAME}:{thread.id}:{number - first}:{event.identity}", "event")
-            table.add(key, event.call)
+            table.add(key, event.call._replace(origin=event.call.origin._replace(session=session)))
 
 
 def _is_uncovered(thread: Thread, event: CountedEvent) -> bool:
@@ -304,14 +283,14 @@ def _inherited(thread: Thread, parent: Thread | None) -> int:
     at_once = _written_at_once(thread)
     if parent is None:
         return at_once
-    created = thread.created
+    created = thread.meta.created
     earlier = [
         event for event in parent.events if created < 0 or event.call.time < 0 or event.call.time <= created
     ]
     start, length = _longest_match(
         [event.identity for event in thread.events], [event.identity for event in earlier]
     )
-    if not thread.is_fork:
+    if thread.meta.fork_of is None:
         pairs = zip(thread.events[:length], earlier[start:], strict=False)
         same_times = [own.call.time == other.call.time for own, other in pairs]
         length = next((n for n, is_same in enumerate(same_times) if not is_same and n >= at_once), length)
@@ -320,7 +299,7 @@ def _inherited(thread: Thread, parent: Thread | None) -> int:
 
 def _written_at_once(thread: Thread) -> int:
     """How many events have times before the file was created, or were written together with its beginning."""
-    last, count = thread.created, 0
+    last, count = thread.meta.created, 0
     for event in thread.events:
         if not 0 <= event.call.time <= last + _WRITING:
             break

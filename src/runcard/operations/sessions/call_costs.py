@@ -1,0 +1,160 @@
+"""What many calls cost, each at the rates of its own day, size and service tier.
+
+Calls with the same rates are added up first: costs are linear, so the sum is exact.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from operator import add
+from typing import Generic, NamedTuple, TypeVar
+
+from runcard.accounting import PriceRow, Prices, Tokens, json_number
+from runcard.accounting.price_rows import EXACT
+from runcard.accounting.tokens import MAX_COUNT
+from runcard.documents.token_sources import weakest_source
+from runcard.encoding import JsonObject
+from runcard.transcripts.calls import Counts, UsageKind, usage_of
+
+CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
+
+_INPUT, _OUTPUT, _READ, _SHORT, _LONG, _REASONING = (1 << bit for bit in range(6))
+_NEEDS = (_INPUT, _OUTPUT, _READ, _SHORT | _LONG, _REASONING)  # the counts that make up each of CLASSES
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class SumOfCalls:
+    """Calls of one group with the same rates."""
+
+    __slots__ = ("calls", "counts", "kind", "row", "size")
+
+    def __init__(self, kind: UsageKind, row: PriceRow | None, size: int) -> None:
+        self.kind, self.row = kind, row
+        self.size = size  # the input of the first one: all are of the same price tier
+        self.calls, self.counts = 0, [0] * 6
+
+
+class CallCharge(NamedTuple):
+    """What calls with the same rates cost."""
+
+    known: Decimal
+    is_complete: bool  # that is all of it
+    has_price: bool  # every part has a price
+    row: PriceRow | None  # that was used
+
+
+class CallSums(Generic[Key]):
+    """Adds up calls by group and price."""
+
+    def __init__(self, prices: Prices, kinds: Sequence[UsageKind]) -> None:
+        self._prices, self._kinds = prices, kinds
+        self._sums: list[tuple[Key, SumOfCalls]] = []
+        self._open: dict[tuple[Key, int, int, int], SumOfCalls] = {}
+        self._rows: dict[tuple[int, int], PriceRow | None] = {}
+        self._intervals: dict[int, int] = {}
+
+    def add(self, key: Key, time: int, kind: int, counts: Counts) -> None:
+        """Add a call; `kind` is its number. This runs for every call."""
+        if (interval := self._intervals.get(kind)) is None:
+            interval = self._intervals[kind] = self._interval(self._kinds[kind])
+        period = time // interval if interval and time >= 0 else 0
+        try:
+            row = self._rows[kind, period]
+        except KeyError:
+            row = self._rows[kind, period] = self._row(self._kinds[kind], time)
+        size = sum(counts[0] > tier.above_input_tokens for tier in row.tiers) if row and row.tiers else 0
+        place = (key, kind, period, size)
+        sums = self._open.get(place)
+        if sums is None or max(sums.counts[0] + counts[0], sums.counts[1] + counts[1]) > MAX_COUNT:
+            sums = self._open[place] = SumOfCalls(self._kinds[kind], row, counts[0])
+            self._sums.append((key, sums))
+        sums.calls += 1
+        sums.counts = list(map(add, sums.counts, counts))
+
+    def charges(self) -> Iterator[tuple[Key, SumOfCalls, CallCharge]]:
+        """All calls, by group and price, with what they cost."""
+        for key, sums in self._sums:
+            yield key, sums, _charge(sums)
+
+    def _interval(self, kind: UsageKind) -> int:
+        """The milliseconds for which a price of this kind may hold."""
+        known = self._prices.price_interval(kind.model, kind.provider) if kind.model else 0
+        return known * 1000
+
+    def _row(self, kind: UsageKind, time: int) -> PriceRow | None:
+        when = datetime.fromtimestamp(time / 1000, UTC) if time >= 0 else None
+        return self._prices.find(kind.model, kind.provider, when, kind.service_tier) if kind.model else None
+
+
+def _charge(sums: SumOfCalls) -> CallCharge:
+    kind, row = sums.kind, sums.row
+    if row is None:
+        cost = Decimal(kind.reported_cost or 0)
+        is_reported = kind.reported_cost is not None
+        return CallCharge(EXACT.multiply(cost, Decimal(sums.calls)), is_reported, is_reported, None)
+    tools = {name: count * sums.calls for name, count in kind.server_tools}
+    first, second, third, fourth, fifth, sixth = sums.counts
+    usage = usage_of(kind, (first, second, third, fourth, fifth, sixth), tools)
+    size = Tokens(input=sums.size) if kind.known & _INPUT else Tokens()
+    reached: tuple[str, ...] = ()
+    if kind.is_total:  # of several calls, which may be smaller
+        reached, row = row.reached_tiers(size), replace(row, tiers=())
+    used = row.applied(size, tools)
+    parts = used.charge(usage.tokens, tools)
+    has_price = not (set(parts.unpriced) - set(parts.uncounted)) and not kind.unknown
+    is_complete = not (parts.unpriced or kind.unknown or reached) and kind.source != "partial"
+    return CallCharge(parts.known or Decimal(0), is_complete, has_price, used)
+
+
+@dataclass
+class CostTotals:
+    """The sums of calls. A class of tokens is unknown when it is unknown in one of them."""
+
+    calls: int = 0
+    known_tokens: list[int] = field(default_factory=lambda: [0] * len(CLASSES))
+    known: int = 0b111111  # counts that are known in all calls, as bits
+    known_cost: Decimal = Decimal(0)
+    is_priced: bool = True  # the cost of every call is known
+    sources: "Counter[str | None]" = field(default_factory=Counter)
+
+    @property
+    def tokens(self) -> dict[str, int | None]:
+        """The tokens of each class. `input` is without the cached parts."""
+        known = [self.calls > 0 and self.known & need == need for need in _NEEDS]
+        return {
+            name: count if is_known or not self.calls else None
+            for name, count, is_known in zip(CLASSES, self.known_tokens, known, strict=True)
+        }
+
+    @property
+    def cost(self) -> Decimal | None:
+        return self.known_cost if self.is_priced else None
+
+    @property
+    def token_source(self) -> str | None:
+        return weakest_source(self.sources)
+
+    def add(self, sums: SumOfCalls, charge: CallCharge) -> None:
+        kind, (sent, output, read, short, long, reasoning) = sums.kind, sums.counts
+        self.calls += sums.calls
+        self.known &= kind.known
+        fresh = sent - read - short - long if kind.known & _INPUT else 0
+        for position, count in enumerate((fresh, output, read, short + long, reasoning)):
+            self.known_tokens[position] += count
+        self.known_cost = EXACT.add(self.known_cost, charge.known)
+        self.is_priced &= charge.is_complete
+        self.sources[kind.source] += sums.calls
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "known_tokens": dict(zip(CLASSES, self.known_tokens, strict=True)),
+            "cost_usd": None if self.cost is None else json_number(self.cost),
+            "known_cost_usd": json_number(self.known_cost),
+            "at_least": True,
+            "token_source": self.token_source,
+        }

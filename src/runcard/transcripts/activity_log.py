@@ -1,0 +1,33 @@
+"""The log of an agent for people: each step with its time, and its text indented.
+
+The text is what an agent, a tool or a user wrote: control characters in it are shown, not obeyed, and no line of it can look
+like the beginning of a step.
+"""
+
+from datetime import UTC, datetime
+
+from runcard.files import printable
+from runcard.transcripts.activity import Entry
+
+_INDENT = "  "
+
+
+def log_text(entry: Entry) -> str:
+    """A step as the log has it; secrets in it are masked already."""
+    text = entry.text.replace("\r\n", "\n").replace("\t", "    ").strip("\n")
+    lines = [f"{_INDENT}{printable(line)}".rstrip() for line in text.split("\n")] if text else []
+    return "\n".join([_heading(entry), *lines, "", ""])
+
+
+def _heading(entry: Entry) -> str:
+    name = f": {printable(entry.name)}" if entry.name else ""
+    failed = " (failed)" if entry.kind == "tool result" and entry.is_error else ""
+    return f"[{_time(entry.time)}] {entry.kind}{name}{failed}"
+
+
+def _time(milliseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(milliseconds // 1000, UTC) if milliseconds >= 0 else None
+    except (OverflowError, ValueError, OSError):
+        moment = None
+    return "no time" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
