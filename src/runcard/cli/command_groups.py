@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "archive": ("archives.archive", "Pack old records into archives."),
         "extract": ("archives.extract", "Extract files from an archive."),
         "restore": ("archives.restore", "Restore an archived record."),
+        "rm": ("archives.rm", "Delete one record."),
         "prune": ("archives.prune", "Delete old records and archives."),
         "export": ("runs.export", "Pack a run and its inputs into a bundle."),
         "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),

@@ -75,6 +75,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard restore 2026-11-15_101500",
         "runcard restore backup/2026-11/2026-11-15_101500.tar.gz --to outputs",
     ),
+    "rm": ("runcard rm outputs/2026-11-15_101500", "runcard rm @latest --yes --reason 'a test'"),
     "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
     "export": ("runcard export @latest -o personas.tar.gz",),
     "import-bundle": (
