@@ -39,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard ls --where 'status = failed and model ~ haiku'",
         "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
     ),
+    "query": (
+        "runcard query --views",
+        "runcard query 'SELECT model, sum(cost_usd) FROM v1_usage GROUP BY model'",
+    ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
     "index": ("runcard index", "runcard index ~/projects"),
     "show": (
