@@ -39,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard ls --where 'status = failed and model ~ haiku'",
         "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
     ),
+    "query": (
+        "runcard query --views",
+        "runcard query 'SELECT model, sum(cost_usd) FROM v1_usage GROUP BY model'",
+    ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
     "index": ("runcard index", "runcard index ~/projects"),
     "show": (
@@ -75,6 +79,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard restore 2026-11-15_101500",
         "runcard restore backup/2026-11/2026-11-15_101500.tar.gz --to outputs",
     ),
+    "rm": ("runcard rm outputs/2026-11-15_101500", "runcard rm @latest --yes --reason 'a test'"),
     "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
     "export": ("runcard export @latest -o personas.tar.gz",),
     "import-bundle": (
