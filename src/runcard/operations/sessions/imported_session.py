@@ -19,7 +19,7 @@ from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 from runcard.masking import mask_text
 from runcard.operations.sessions.session_calls import AgentCalls
-from runcard.transcripts.activity import UNATTRIBUTED, SessionAgent, SessionActivity, SessionFiles
+from runcard.transcripts.activity import UNATTRIBUTED, SessionActivity, SessionAgent, SessionFiles
 from runcard.transcripts.calls import MAIN
 from runcard.transcripts.content import text_of
 
