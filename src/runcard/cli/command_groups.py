@@ -10,15 +10,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("runs.run", "Run a command and record it."),
         "rerun": ("runs.rerun", "Run a recorded command again and compare."),
         "close": ("runs.close", "Close runs whose process died."),
+        "log-metric": ("runs.log_metric", "Log a value of a metric, inside a recorded command."),
         "collect": ("sessions.collect", "Collect the work of a team of agents into a session."),
         "import": ("sessions.import_", "Store the sessions of agent tools: Claude Code, Codex and others."),
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
     "Look": {
+        "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
         "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
+        "whence": ("catalog.whence", "Find the run that made a file, by its content."),
         "ledger": ("checks.ledger", "Print the history of a store."),
+        "index": ("catalog.index", "Update the catalog that `ls` and others search."),
     },
     "Check": {
         "verify": ("checks.verify", "Check that records have not changed since they were closed."),
@@ -40,6 +44,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("plans", "Write and check test plans for Ruby code."),
     },
     "Set up": {
+        "doctor": ("checks.doctor", "Show what needs attention: sessions deleted soon, dead runs."),
         "config": ("checks.config", "Show every setting and its source."),
         "completion": ("completion", "Print the completion script for your shell."),
         "demo": ("demo", "Take a guided tour, offline and without keys."),

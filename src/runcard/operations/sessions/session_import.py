@@ -41,7 +41,7 @@ from runcard.transcripts.activity import Entry, SessionActivity, SessionFiles
 from runcard.transcripts.activity_log import log_text
 from runcard.transcripts.calls import MAIN
 from runcard.transcripts.content import UnreadPart
-from runcard.transcripts.sources import SessionTool
+from runcard.transcripts.sources import TEAM_TOOLS, SessionTool
 
 Action = Literal["imported", "replaced", "unchanged", "kept", "failed"]
 AddUnread = Callable[[Iterable[UnreadPart]], object]
@@ -132,7 +132,10 @@ class SessionImporter:
     def store(self, found: FoundSession) -> ImportedSession | SkippedSession:
         """Store one session, unless there is nothing in it."""
         files, clock = found.files, Clock()
-        sources, unread = transcript_sources(files, found.states, getattr(self._source, "export", None))
+        team = TEAM_TOOLS.get(files.tool)
+        is_exported = None if team is None else team.is_exported
+        export = getattr(self._source, "export", None)
+        sources, unread = transcript_sources(files, found.states, export, is_exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
@@ -191,7 +194,8 @@ class SessionImporter:
         self, parts: SessionParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
     ) -> CheckedSpec:
         """The description of the session for the assembler."""
-        session, usages = imported_spec(parts)
+        team = TEAM_TOOLS.get(parts.files.tool)
+        session, usages = imported_spec(parts, is_counted=team is None)
         folder = session.fields["origin_session"].get("folder") if self._workspaces else None
         redactions: dict[str, int] = {}
         if not self._options.keep_secrets:
@@ -202,10 +206,13 @@ class SessionImporter:
         owners = {os.path.abspath(path): agent for path, agent in parts.activity.owners.items()}
         for source in sources:
             owned.setdefault(ids.get(owners.get(source.source, MAIN), first), []).append(source)
+        folders = {first: folder}
+        if team is not None and self._workspaces:
+            folders = {
+                ids[agent]: path for agent, path in team.workspaces(parts.files).items() if agent in ids
+            }
         paths = {
-            own: InstancePaths(
-                folder if own == first else None, None, logs.get(own), tuple(owned.get(own, ()))
-            )
+            own: InstancePaths(folders.get(own), None, logs.get(own), tuple(owned.get(own, ())))
             for own in ids.values()
         }
         origin = {"tool": parts.files.tool, "sha256": sources_digest(sources)}

@@ -27,9 +27,8 @@ from runcard.transcripts.gemini.message_texts import (
 )
 from runcard.transcripts.gemini.sessions import read_chat
 from runcard.transcripts.session_file import file_lines, read_document
-from runcard.transcripts.step_text import plain_text
+from runcard.transcripts.step_text import LEFT_OUT, plain_text
 
-_LONGEST_DESCRIPTION = 1000  # characters
 _CANCELLED = "Request cancelled."
 _STATUS: dict[str, Status] = {
     "GOAL": "completed",
@@ -67,10 +66,10 @@ class MessageReader:
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
         self._id, self._activity = chat.agent, activity
         self._agent = activity.agent(chat.agent)
-        self._thoughts: dict[str, int] = {}  # how many are shown, by message
-        self._said: set[str] = set()  # ids of messages whose text is shown
-        self._used: set[str] = set()  # ids of tool uses that are shown
-        self._answered: set[str] = set()  # and of their results
+        self._thoughts: dict[int, int] = {}  # how many are shown, by the hash of the id of a message
+        self._said: set[int] = set()  # the hashes of the ids of messages whose text is shown
+        self._used: set[int] = set()  # and of tool uses
+        self._answered: set[int] = set()  # and of those whose result is shown
 
     def read(self, path: str, unread: list[UnreadPart]) -> None:
         """Read a file."""
@@ -86,11 +85,14 @@ class MessageReader:
                 continue
             if not is_complete:
                 content.add_unread(number, "the line is too long")
+                self._add("note", LEFT_OUT, NO_TIME)
                 continue
             try:
-                self._read_record(decode_record(line))
+                record = decode_record(line)
             except ValueError as error:
                 content.add_unread(number, str(error))
+            else:
+                self._read_record(record)
         unread += content.unread_parts(path)
 
     def _read_record(self, record: dict[str, Any]) -> None:
@@ -121,7 +123,7 @@ class MessageReader:
         self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
     def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
-        kind, time = message.get("type"), milliseconds(message.get("timestamp"))
+        kind, time = text_of(message.get("type")), milliseconds(message.get("timestamp"))
         if kind == "gemini":
             self._read_reply(message, time, is_repeated=is_repeated)
         elif kind == "user":
@@ -137,9 +139,7 @@ class MessageReader:
         name = text_of(message.get("id"))
         if name is None:
             return True
-        is_new = name not in self._said
-        self._said.add(name)
-        return is_new
+        return _is_added(name, self._said)
 
     def _read_user(self, message: dict[str, Any], time: int) -> None:
         text = content_text(message.get("displayContent")) or content_text(message.get("content"))
@@ -150,7 +150,7 @@ class MessageReader:
             self._add("note", note, time)
             return
         if self._id != MAIN and self._agent.description is None:
-            self._agent.description = text[:_LONGEST_DESCRIPTION]
+            self._agent.description = text_of(text)
         self._add("user", text, time)
 
     def _read_reply(self, message: dict[str, Any], time: int, *, is_repeated: bool) -> None:
@@ -169,26 +169,22 @@ class MessageReader:
             self._read_tool_use(use, time, call)
 
     def _add_thoughts(self, message: dict[str, Any], time: int, call: str | None) -> None:
-        thoughts, name = message.get("thoughts"), text_of(message.get("id")) or ""
+        thoughts, name = message.get("thoughts"), text_of(message.get("id"))
         texts = [thought_text(thought) for thought in thoughts] if isinstance(thoughts, list) else []
-        for text in texts[self._thoughts.get(name, 0) if name else 0 :]:
-            if text:
-                self._add("thinking", text, time, call=call)
-        if texts and name:
-            self._thoughts[name] = max(len(texts), self._thoughts.get(name, 0))
+        shown = self._thoughts.get(hash(name), 0) if name else 0
+        for text in filter(None, texts[shown:]):
+            self._add("thinking", text, time, call=call)
+        if name and len(texts) > shown:
+            self._thoughts[hash(name)] = len(texts)
 
     def _read_tool_use(self, use: dict[str, Any], time: int, call: str | None) -> None:
         name, use_id = text_of(use.get("name")) or "unknown", text_of(use.get("id"))
-        if use_id is None or use_id not in self._used:
-            text = str(use["text"])
-            self._add("tool use", text, time, name=name, use_id=use_id, call=call)
-            self._used.add(use_id or "")
+        if use_id is None or _is_added(use_id, self._used):
+            self._add("tool use", use["text"], time, name=name, use_id=use_id, call=call)
         self._read_agent(use)
         status = text_of(use.get("status"))
-        if status is None or status in _UNFINISHED or (use_id or "") in self._answered:
+        if status is None or status in _UNFINISHED or (use_id and not _is_added(use_id, self._answered)):
             return
-        if use_id:
-            self._answered.add(use_id)
         ended = milliseconds(use.get("timestamp"))
         texts = [text for _, text, _ in response_texts(use.get("result"))]
         result = "\n".join(texts) or content_text(use.get("resultDisplay"))
@@ -202,8 +198,7 @@ class MessageReader:
     def _add_results(self, content: object, time: int) -> None:
         """The results of tools in a user message, where the tool use does not have them."""
         for use_id, text, is_error in response_texts(content):
-            if use_id not in self._answered:
-                self._answered.add(use_id)
+            if not use_id or _is_added(use_id, self._answered):
                 self._add("tool result", text, time, use_id=use_id or None, is_error=is_error)
 
     def _read_agent(self, use: dict[str, Any]) -> None:
@@ -225,3 +220,10 @@ class MessageReader:
             reason = match[1] if match else None
         if reason is not None:
             agent.status = _STATUS.get(reason, agent.status)
+
+
+def _is_added(name: str, shown: set[int]) -> bool:
+    """Whether an id is new in a set, to which it is added."""
+    size = len(shown)
+    shown.add(hash(name))
+    return len(shown) > size
