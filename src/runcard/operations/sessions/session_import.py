@@ -70,6 +70,12 @@ class FoundSession(NamedTuple):
         return self.files.folder or next((folder for folder in folders if folder is not None), None)
 
     @property
+    def ends(self) -> dict[str, int]:
+        """Where its files ended before their calls were counted, of those that only grow."""
+        states = {path: self.states.get(path) for path in self.files.paths}
+        return {path: state.size for path, state in states.items() if state and state.sha256 is None}
+
+    @property
     def ended(self) -> int:
         """When its work ended, as far as that is known without reading what its agents did."""
         ended = max((agent.ended for agent in self.calls.values()), default=-1)
@@ -208,7 +214,7 @@ class SessionImporter:
                 if self._options.copies_transcripts:
                     logs.write(ids(entry.agent), log_text(entry))
 
-            activity = SessionActivity(files.tool, files.session, write)
+            activity = SessionActivity(files.tool, files.session, write, ends=found.ends)
             self._add_unread(self._source.read_activity(files, activity))
         parts = SessionParts(files, activity, found.calls, self._source.NOT_WRITTEN)
         return parts, logs.written()

@@ -136,7 +136,7 @@ class ThreadReader:
                 self._read_record(object_of(item))
             self._steps.flush()
             return
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace() or (lines is not None and hash(line) in lines):
                 continue
             if not is_complete:

@@ -82,7 +82,7 @@ class MessageReader:
                 self._read_message(message)
             return
         content = FileContent()
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace():
                 continue
             if not is_complete:
