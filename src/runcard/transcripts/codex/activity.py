@@ -5,6 +5,7 @@ versions have only one of them. Each is shown once, where it is first.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from runcard.transcripts.activity import AgentError, Entry, EntryKind, SessionActivity, SessionFiles
@@ -53,10 +54,11 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     main = next((thread for thread in threads.values() if not thread.is_subagent), None)
     _set_facts(activity, main or threads[files.paths[0]])
     known = frozenset(thread.id for thread in threads.values())
+    records_of = cache(lambda name: _records_of(name, threads, files.earlier))
     lines_of: dict[str, set[int]] = {}  # of threads that have several files
     for path, thread in threads.items():
         is_repeated = sum(other.id == thread.id for other in threads.values()) > 1
-        reader = ThreadReader(thread, activity, known, lambda name: _records_of(name, threads, files.earlier))
+        reader = ThreadReader(thread, activity, known, records_of)
         reader.read(path, unread, lines_of.setdefault(thread.id, set()) if is_repeated else None)
     _set_parents(activity, files.session, threads)
     activity.title = activity.title or thread_title(files.paths[0], files.session)
