@@ -7,7 +7,7 @@ here knows the format of a tool. Texts are not kept: each goes to `on_entry`, wh
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -180,6 +180,7 @@ class SessionActivity:
     repository: str | None = None
     tool_version: str | None = None
     resumed_from: str | None = None  # the session that it continues, or was forked from
+    ends: Mapping[str, int] = field(default_factory=dict)  # where reading a file ends, if not at its end
     agents: dict[str, Agent] = field(default_factory=dict)
     owners: dict[str, str] = field(
         default_factory=dict

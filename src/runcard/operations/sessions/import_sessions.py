@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from runcard import settings as known
@@ -149,12 +150,15 @@ def _store(
     progress: Progress | None,
 ) -> None:
     """Store these sessions; `done` is how many bytes were read before."""
-    total = done + sum(each.size for each in sessions)
-    for number, each in enumerate(sessions):
+    total = done + sum(2 * each.size for each in sessions)
+
+    def advance(number: int, before: int, more: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, total, number, len(sessions)))
+            progress(ImportProgress(before + more, total, number, len(sessions)))
+
+    for number, each in enumerate(sessions):
         try:
-            stored = importer.store(each)
+            stored = importer.store(each, partial(advance, number, done))
         except RuncardError as error:
             files = each.files
             report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=error.message))
@@ -163,9 +167,8 @@ def _store(
         else:
             report.sessions += [stored] if isinstance(stored, ImportedSession) else []
             report.empty += stored is SkippedSession.EMPTY
-        done += each.size
-    if progress is not None:
-        progress(ImportProgress(total, total, len(sessions), len(sessions)))
+        done += 2 * each.size
+        advance(number + 1, done, 0)
 
 
 def _find(
@@ -178,7 +181,7 @@ def _find(
 
     def advance(_: int, done: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, 2 * total, 0, None))
+            progress(ImportProgress(done, 3 * total, 0, None))
 
     states = states_before(file for file in files if not file.start)
     read = read_files([_limited(file) for file in files], advance)
