@@ -394,6 +394,19 @@ class TestExport:
         ]
 
 
+def test_a_part_that_is_nested_as_deeply_as_can_be_read(database: OpenCodeDatabase) -> None:
+    """Whether it can be written depends on how deep the caller is."""
+    for depth in range(900, 1000, 7):
+        deep = (
+            '{"type":"tool","tool":"x","state":{"status":"error","input":' + "[" * depth + "]" * depth + "}}"
+        )
+        database.message(f"m{depth}", "s-1", depth, deep, finish="tool-calls")
+    session = only_session(database.path)
+    read_uses = sum(kind == "tool use" for kind, _ in session.steps())
+    assert read_uses + len(session.unread) == len(range(900, 1000, 7))
+    assert len(session.exported) == 1 + 2 * len(range(900, 1000, 7))
+
+
 class TestDatabases:
     def test_one_session_is_read_without_the_others(self, database: OpenCodeDatabase) -> None:
         """By bytes that were read: a thousandth of the sessions needs no tenth of the file."""
@@ -613,6 +626,12 @@ class TestOlderFiles:
         assert session.entries == []
         assert len(session.unread) == 2
         assert "secret" not in str(session.exported[1:])
+
+    def test_an_id_of_another_type(self, tmp_path: Path) -> None:
+        write(
+            tmp_path / "storage/message/s-1/m1.json", reply(2, finish="stop") | {"id": ["x"], "sessionID": {}}
+        )
+        assert len(calls(TOOL, tmp_path)) == 1
 
     def test_a_file_by_itself(self, tmp_path: Path) -> None:
         path = write(tmp_path / "m.json", reply(2, finish="stop") | {"sessionID": "s-9"})
