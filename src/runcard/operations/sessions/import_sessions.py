@@ -32,6 +32,8 @@ from runcard.operations.sessions.session_import import (
 from runcard.operations.sessions.transcript_sources import states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.store.archives.replace_directory import finish_removals
+from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
@@ -134,10 +136,12 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     if not wanted:
         return report
     report.remarks += recover_sessions(options.store, Clock().timestamp)
-    importer = SessionImporter(
-        _source(tool), options, report.add_unread, since=start, workspaces=workspaces, again=again
-    )
-    _store(importer, wanted, sum(each.size for each in sessions), report, progress)
+    finish_removals(options.store)  # of an import that was killed
+    with SessionIndex(options.store) as index:
+        importer = SessionImporter(
+            _source(tool), options, index, report.add_unread, since=start, workspaces=workspaces, again=again
+        )
+        _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     return report
 
 

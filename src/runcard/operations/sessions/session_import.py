@@ -29,7 +29,6 @@ from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
 from runcard.operations.sessions.transcript_sources import FileState, sources_digest, transcript_sources
-from runcard.store.archives.replace_directory import finish_removals
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
@@ -118,16 +117,15 @@ class SessionImporter:
         self,
         source: SessionTool,
         options: CollectOptions,
+        index: SessionIndex,
         add_unread: AddUnread,
         *,
         since: int | None,
         workspaces: bool,
         again: bool,
     ) -> None:
-        self._source, self._options, self._add_unread = source, options, add_unread
+        self._source, self._options, self._index, self._add_unread = source, options, index, add_unread
         self._since, self._workspaces, self._again = since, workspaces, again
-        finish_removals(options.store)  # of an import that was killed
-        self._index = SessionIndex(options.store)
 
     def store(self, found: FoundSession) -> ImportedSession | SkippedSession:
         """Store one session, unless there is nothing in it."""
