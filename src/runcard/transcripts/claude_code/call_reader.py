@@ -81,6 +81,7 @@ _FIRST_TYPE = re.compile(
 _LAST_TYPE = re.compile(rb'"type"\s*:\s*"([^"\\]*)"\s*(?:,\s*"[^"\\]*"\s*:\s*' + _SCALAR + rb"\s*)*\}\s*$")
 _ID_LENGTH = 64  # bytes that hold the id of a message
 _MINUTE_LENGTH = 29  # of a time up to its minute, with its name
+_BEGINNING = 1 << 16  # bytes of a file in which the time of its first record is
 _HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
 _TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
@@ -90,13 +91,15 @@ _decode = json.JSONDecoder().raw_decode
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of this tool."""
-    return record.get("type") in _KNOWN_TYPES and "payload" not in record
+    return text_of(record.get("type")) in _KNOWN_TYPES and "payload" not in record
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file, or a part of it."""
     content = FileContent()
     reader = _SessionReader(path, content)
+    if start:
+        reader.find_beginning(file.read(_BEGINNING))
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
         if reader.began < 0 and not start:
@@ -163,7 +166,7 @@ class _SessionReader:
         except ValueError as error:
             self._content.add_unread(number, str(error))
             return
-        if (record_type := record.get("type")) not in _KNOWN_TYPES:
+        if text_of(record_type := record.get("type")) not in _KNOWN_TYPES:
             self._content.add_unknown_type(record_type)
         try:
             for inner, agent in _messages(record):

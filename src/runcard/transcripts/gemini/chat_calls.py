@@ -78,7 +78,7 @@ class _ChatReader:
         record_type = record.get("type")
         if record_type is None and ("sessionId" in record or "projectHash" in record):
             self._meta = record | {name: value for name, value in self._meta.items() if name not in record}
-        elif record_type not in _KNOWN_TYPES:
+        elif text_of(record_type) not in _KNOWN_TYPES:
             self.content.add_unknown_type(record_type)
         elif isinstance(tokens := record.get("tokens"), dict):
             try:
