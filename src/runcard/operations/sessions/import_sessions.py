@@ -30,7 +30,7 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
-from runcard.operations.sessions.transcript_sources import states_before
+from runcard.operations.sessions.transcript_sources import exports_before, states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 from runcard.store.archives.replace_directory import finish_removals
@@ -194,6 +194,8 @@ def _find(
             progress(ImportProgress(done, 3 * total, 0, None))
 
     states = states_before(file for file in files if not file.start)
+    export = getattr(SESSION_TOOLS[tool], "export", None)
+    exports = {} if export is None else exports_before(groups, export)
     read = read_files([_limited(file) for file in files], advance)
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
@@ -203,7 +205,11 @@ def _find(
     sizes = {file.path: file.size for file in files}
     sessions = [
         FoundSession(
-            each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states
+            each,
+            calls.pop(each.session, {}),
+            sum(sizes.get(path, 0) for path in each.paths),
+            states,
+            exports.get(each.session),
         )
         for each in groups
     ]
