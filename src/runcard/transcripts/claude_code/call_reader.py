@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 NAME = "claude-code"
 TITLE = "Claude Code"
 NOT_WRITTEN = (
-    "titles of sessions and other helper calls",
+    "titles of sessions",
+    "summaries of compacted conversations",
+    "searches and pages of its web tools",
+    "hooks that ask a model",
+    "other helper calls",
+    "sessions that it does not save",
     "calls that ended before their usage was reported",
 )
 IS_DIVISIBLE = True  # no line depends on another
@@ -210,11 +215,10 @@ class _SessionReader:
                 and type(message["id"]) is type(record["requestId"]) is str
                 and "isApiErrorMessage" not in record
             )
-            if counts is None or not is_common:
+            if counts is None or counts[1] <= _PLACEHOLDER or not is_common:
                 return False
-            is_final = message["stop_reason"] is not None or counts[1] > _PLACEHOLDER
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-            kind = self._kinds[message["model"], tier, is_final]
+            kind = self._kinds[message["model"], tier, True]
             time = milliseconds(record["timestamp"])
             origin = self._origins[(*_origin_names(record, record, None), self._is_copy(record, time))]
             key = call_key(message["id"], record["requestId"])
@@ -269,7 +273,7 @@ class _SessionReader:
             return [(UsageKind(model, None, source=None, known=0), (0, 0, 0, 0, 0, 0))]
         plain = None if _has_server_tools(message) else anthropic.plain_counts(usage)
         if plain is not None:
-            is_final = bool(message.get("stop_reason")) or plain[1] > _PLACEHOLDER
+            is_final = _is_final(message, plain[1])
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
@@ -278,10 +282,8 @@ class _SessionReader:
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
         calls = []
         for call in whole.calls:
-            is_begun = (
-                call is whole and whole.stop_reason is None and (call.tokens.output or 0) <= _PLACEHOLDER
-            )
-            source: Source = "partial" if is_begun else "reported"
+            is_final = call is not whole or _is_final(message, call.tokens.output or 0)
+            source: Source = "reported" if is_final else "partial"
             calls.append(kind_and_counts(call, source=source, model=text_of(call.model)))
         return calls
 
@@ -314,6 +316,20 @@ def _messages(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | No
                 and "usage" in inner["message"]
             ):
                 yield inner, text_of(data.get("agentId"))
+
+
+def _is_final(message: dict[str, Any], output: int) -> bool:
+    """Whether the count of output tokens is no placeholder: a message that was cut off may have a stop reason, too."""
+    return output > _PLACEHOLDER or (bool(message.get("stop_reason")) and not _has_more_than(message, output))
+
+
+def _has_more_than(message: dict[str, Any], tokens: int) -> bool:
+    """Whether the content of a message needs more tokens: no token is longer than a word, and a tool use has many."""
+    content = message.get("content")
+    blocks = [object_of(block) for block in content] if isinstance(content, list) else []
+    texts = [text_of(block.get("text")) or text_of(block.get("thinking")) or "" for block in blocks]
+    has_tool = any(str(block.get("type")).endswith("tool_use") for block in blocks)
+    return has_tool or sum(len(text.split(None, tokens)) for text in texts) > tokens
 
 
 def _has_server_tools(message: dict[str, Any]) -> bool:
