@@ -205,7 +205,7 @@ class _SessionSteps:
                 result if isinstance(result, str) else json.dumps(result, ensure_ascii=False),
                 name=name,
                 use_id=use,
-                is_error=is_error,
+                is_error=is_error or _has_failed(state),
             )
 
     def _add_newer(self, kind: object, data: dict[str, Any]) -> None:
@@ -257,6 +257,12 @@ class _SessionSteps:
         is_end: bool = False,
     ) -> None:
         self._activity.add(Entry(time, self._agent, kind, text, name, use_id, call, is_error, is_end))
+
+
+def _has_failed(state: dict[str, Any]) -> bool:
+    """Whether a command ended with an exit code other than 0: the tool itself did its work then."""
+    code = object_of(state.get("metadata")).get("exit")
+    return isinstance(code, int) and code != 0
 
 
 def _end(part: dict[str, Any], otherwise: int) -> int:
