@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runcard.transcripts.content import is_one_of
+
 NAME = "codex"
 
 KNOWN_TYPES = frozenset(
@@ -35,7 +37,7 @@ _HEADER_FIELDS = frozenset(["instructions", "git", "cwd", "cli_version"])
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of Codex."""
-    is_enveloped = "payload" in record and record.get("type") in KNOWN_TYPES
+    is_enveloped = "payload" in record and is_one_of(record.get("type"), KNOWN_TYPES)
     return is_enveloped or is_old_header(record) or is_old_document(record)
 
 

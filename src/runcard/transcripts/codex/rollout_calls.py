@@ -33,7 +33,14 @@ from runcard.transcripts.codex.record_types import (
     is_old_header,
 )
 from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    is_one_of,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.line_reader import LINE_END, read_lines
 from runcard.transcripts.session_file import decode_document
 
@@ -138,7 +145,7 @@ class _RolloutReader:
                 self._set_meta(payload, milliseconds(record.get("timestamp")))
             elif record_type is None and ("record_type" in record or is_old_header(record)):
                 self.has_old_records = True
-            elif record_type not in KNOWN_TYPES:
+            elif not is_one_of(record_type, KNOWN_TYPES):
                 self._content.add_unknown_type(record_type)
         except UsageError as error:
             self._content.add_unread(number, f"usage: {error.message}"[:200])

@@ -10,7 +10,14 @@ from runcard.accounting.vendors import gemini_cli
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.transcripts.calls import Call, CallOrigin, call_key, kind_and_counts
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    is_one_of,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.gemini.chat_meta import NAME, chat_of
 from runcard.transcripts.line_reader import read_lines
 from runcard.transcripts.session_file import decode_document
@@ -78,7 +85,7 @@ class _ChatReader:
         record_type = record.get("type")
         if record_type is None and ("sessionId" in record or "projectHash" in record):
             self._meta = record | {name: value for name, value in self._meta.items() if name not in record}
-        elif record_type not in _KNOWN_TYPES:
+        elif not is_one_of(record_type, _KNOWN_TYPES):
             self.content.add_unknown_type(record_type)
         elif isinstance(tokens := record.get("tokens"), dict):
             try:
