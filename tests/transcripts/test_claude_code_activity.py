@@ -124,7 +124,9 @@ def test_the_title_of_a_session(tmp_path: Path, records: list[Json], title: str 
         ("hello", {"isMeta": True}, "note"),
         ("This session is being continued", {"isCompactSummary": True}, "note"),
         ("<local-command-stdout>ok</local-command-stdout>", {}, "note"),
-        ("<command-name>/compact</command-name>", {}, "user"),
+        ("<command-name>/exit</command-name>", {}, "note"),  # no model is asked
+        ("<command-message>init</command-message><command-name>/init</command-name>", {}, "user"),
+        ("<bash-input>ls</bash-input>", {}, "note"),
         ("[Request interrupted by user]", {}, "interruption"),
         ([text("[Request interrupted by user for tool use]")], {}, "interruption"),
         ("<task-notification>x</task-notification>", {}, "note"),
@@ -135,6 +137,11 @@ def test_what_is_said_in_the_name_of_the_user(
 ) -> None:
     (step,) = session(tmp_path, said(content, **fields)).steps()
     assert step[0] == kind
+
+
+def test_a_session_that_the_user_left_is_completed(tmp_path: Path) -> None:
+    leave = said("<command-name>/exit</command-name>", "u-2", timestamp="2026-11-02T10:00:09Z")
+    assert session(tmp_path, said("go"), reply(text("Done.")), leave).agent().final_status == "completed"
 
 
 def test_an_interruption_ends_the_work_unless_it_goes_on(tmp_path: Path) -> None:

@@ -210,6 +210,13 @@ def test_common_records_are_read_the_quick_way(path: Path) -> None:
     assert count == 4
 
 
+def test_what_is_in_front_of_a_type_is_remembered_only_with_an_id_before_it(path: Path) -> None:
+    """A line that begins in another way is no user's, although the rest is the same."""
+    known = b'{"parentUuid":null,"type":"user","message":{}}\n'
+    other = b'{"message":{"type":"user"},"usage":0,"type":"unheard-of"}\n'
+    assert read(path, known + other).unknown_types == {"unheard-of": 1}
+
+
 def test_sessions_are_read_without_msgspec(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_module(name: str) -> object:
         raise ImportError(name)

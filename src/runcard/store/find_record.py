@@ -24,6 +24,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
+from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, not_a_record
 from runcard.store.store_search import RecordMatch, StoreSearch
 
@@ -283,8 +284,8 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
     if get_close_matches(name[:100].lower().partition("~")[0], [_LATEST_WORD], 1, 0.8):
         hint = f"did you mean {printable(os.path.join(os.path.dirname(word), _LATEST_WORD))}?"
-    elif (experiment := experiment_hint(word)) is not None:
-        hint = experiment
+    elif (other := experiment_hint(word) or _replacement_hint(name, stores)) is not None:
+        hint = other
     elif near:
         hint = f"did you mean {_path_list(list(near))}?"
     elif len(name) < _SHORTEST_PREFIX and any(
@@ -296,6 +297,20 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
         verb = "is" if len(newest) == 1 else "are"
         hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else HINT
     return StoreError(f"{printable(word)} does not exist", hint=hint)
+
+
+def _replacement_hint(name: str, stores: list[StoreSearch]) -> str | None:
+    """The hint for the name of a session that was imported again, and replaced by that."""
+    for store in stores:
+        newer = {
+            past.replaces: past.path for past in store.history if past.event == REIMPORTED and past.replaces
+        }
+        last = newer.pop(name, None)
+        while last in newer:  # that one may have been replaced, too
+            last = newer.pop(last)
+        if last is not None and (match := next(store.exact(last), None)) is not None:
+            return f"it was imported again: {printable(match.path)}"
+    return None
 
 
 def _candidate(match: RecordMatch) -> str:

@@ -7,7 +7,7 @@ here knows the format of a tool. Texts are not kept: each goes to `on_entry`, wh
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from runcard.transcripts.calls import MAIN, NO_TIME
 EntryKind = Literal[
     "user", "assistant", "thinking", "tool use", "tool result", "error", "interruption", "note"
 ]
-Status = Literal["completed", "error", "timeout", "terminated"]
+Status = Literal["completed", "error", "timeout", "terminated", "running"]
 
 UNATTRIBUTED = "unattributed"  # the agent of steps whose agent the files do not name
 MOST_ERRORS = 100  # of an agent that are kept; all are counted
@@ -122,6 +122,8 @@ class Agent:
     )  # of all errors, those of tools included
     replies: ReplyTimes = field(default_factory=ReplyTimes)
     response_times: list[float] = field(default_factory=list)  # seconds, where the tool itself measures them
+    model: str | None = None  # where it is known without a call
+    labels: dict[str, str] = field(default_factory=dict)  # what else its tool says
     last: Entry | None = None  # without its text
     _open_uses: dict[str, str] = field(default_factory=dict)  # the names of tools without a result, by id
 
@@ -178,6 +180,7 @@ class SessionActivity:
     repository: str | None = None
     tool_version: str | None = None
     resumed_from: str | None = None  # the session that it continues, or was forked from
+    ends: Mapping[str, int] = field(default_factory=dict)  # where reading a file ends, if not at its end
     agents: dict[str, Agent] = field(default_factory=dict)
     owners: dict[str, str] = field(
         default_factory=dict

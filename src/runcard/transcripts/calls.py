@@ -12,6 +12,7 @@ from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Source, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from decimal import Decimal
 
 MAIN = "main"  # the agent that the user talks to
@@ -176,6 +177,15 @@ class CallTable:
                 own = packed[:_TIME_BYTES] + new + packed[_COUNTS_AT:]
                 if (present := calls.setdefault(key, own)) != own:
                     self._choose(key, own, present)
+
+    def with_origins(self, origin_of: "Callable[[CallOrigin, int], CallOrigin | None]") -> "CallTable":
+        """The same calls, with the origin that follows from that of a call and its time; without those that have none."""
+        table = CallTable()
+        for key, packed in self._calls.items():
+            call = self._unpacked(packed)
+            if (origin := origin_of(call.origin, call.time)) is not None:
+                table.add(key, call._replace(origin=origin))
+        return table
 
     def kind_number(self, kind: UsageKind) -> int:
         if (number := self._kinds.get(kind)) is None:

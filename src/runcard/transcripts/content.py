@@ -111,11 +111,6 @@ def text_of(value: object) -> str | None:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def is_one_of(value: object, names: frozenset[str]) -> bool:
-    """Whether a value is one of these names; a type of a record may be a list."""
-    return isinstance(value, str) and value in names
-
-
 def object_of(value: object) -> dict[str, Any]:
     """An object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}

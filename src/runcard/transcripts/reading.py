@@ -13,7 +13,7 @@ from runcard.transcripts.calls import CallTable
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
 from runcard.transcripts.line_reader import open_lines
 from runcard.transcripts.session_file import ZSTD, failure_reason
-from runcard.transcripts.sources import SOURCES
+from runcard.transcripts.sources import SESSION_TOOLS
 from runcard.transcripts.zstd_file import UnpackError, unpacked
 
 
@@ -62,9 +62,9 @@ def _read(file: TranscriptFile, _: Progress) -> FileContent:
     try:
         with open_lines(open_regular(file.path, follow=True)) as raw:
             if file.path.endswith(ZSTD):
-                return SOURCES[file.tool].read(file.path, unpacked(raw))
+                return SESSION_TOOLS[file.tool].read(file.path, unpacked(raw))
             end = os.fstat(raw.fileno()).st_size if file.end is None else file.end
-            return SOURCES[file.tool].read(file.path, raw, file.start, end)
+            return SESSION_TOOLS[file.tool].read(file.path, raw, file.start, end)
     except (OSError, UnpackError) as error:
         content.add_unread(None, failure_reason(error))
     return content

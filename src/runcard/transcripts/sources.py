@@ -5,14 +5,17 @@ Links below a folder are not followed, and nothing but regular files is opened. 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, NotRegularFileError, open_regular, printable, unreadable, walk
-from runcard.transcripts import claude_code, codex, gemini, opencode
+from runcard.transcripts import claude_code, codex, gemini, madrox, opencode
 from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
 from runcard.transcripts.line_reader import LONGEST, open_lines
+
+if TYPE_CHECKING:
+    from runcard.transcripts.reading import TranscriptCalls
 
 ALL = "all"
 _PART = 32 << 20  # bytes of a large file that are read at once, where its lines do not depend on each other
@@ -46,7 +49,19 @@ class SessionTool(AgentTool, Protocol):
     def read_activity(self, files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]: ...
 
 
-SESSION_TOOLS: dict[str, SessionTool] = {tool.NAME: tool for tool in (claude_code, codex, gemini)}
+class TeamTool(SessionTool, Protocol):
+    """The module of a tool that runs agents of other tools: the calls are in the session files of these."""
+
+    def agent_calls(self, sessions: Sequence[SessionFiles]) -> "TranscriptCalls": ...
+    def workspaces(self, files: SessionFiles) -> dict[str, str]: ...  # the folder of each agent, by its id
+    def export(self, files: SessionFiles) -> Iterator[bytes]: ...
+    def is_exported(self, path: str) -> bool: ...  # whether `export` has what is stored of a file
+
+
+TEAM_TOOLS: dict[str, TeamTool] = {madrox.NAME: madrox}
+SESSION_TOOLS: dict[str, SessionTool] = {
+    tool.NAME: tool for tool in (claude_code, codex, gemini, opencode, madrox)
+}
 SOURCES: dict[str, AgentTool] = {source.NAME: source for source in (claude_code, codex, gemini, opencode)}
 
 
@@ -62,7 +77,7 @@ def find_files(
     folders = _named_folders(tools, paths, files) if paths else _own_folders(tools, environ)
     is_mixed = bool(paths) and len(tools) > 1  # sessions of several tools in one folder
     for tool, folder in folders:
-        for found in _below(tool, folder, unread):
+        for found in below(tool, folder, unread):
             if found.path not in files:
                 files[found.path] = _detected(found, tools, unread) if is_mixed else found
     files = {path: file for path, file in files.items() if file.tool}
@@ -80,7 +95,7 @@ def own_files(
     unread: list[UnreadPart] = []
     for _, folder in _own_folders([tool], environ):
         try:
-            files |= {file.path: file for file in _below(tool, folder, unread)}
+            files |= {file.path: file for file in below(tool, folder, unread)}
         except RuncardError as error:  # the folder itself cannot be read
             unread.append(UnreadPart(folder, None, error.message))
     return list(files.values()), unread
@@ -96,7 +111,7 @@ def _detected(file: TranscriptFile, tools: Sequence[str], unread: list[UnreadPar
 
 def _own_folders(tools: Sequence[str], environ: Mapping[str, str] | None) -> list[tuple[str, str]]:
     variables = os.environ if environ is None else environ
-    return [(tool, folder) for tool in tools for folder in SOURCES[tool].folders(variables)]
+    return [(tool, folder) for tool in tools for folder in SESSION_TOOLS[tool].folders(variables)]
 
 
 def _named_folders(
@@ -106,7 +121,7 @@ def _named_folders(
     folders = []
     for path in paths:
         if os.path.isdir(path):
-            folders += [(tool, folder) for tool in tools for folder in SOURCES[tool].subfolders(path)]
+            folders += [(tool, folder) for tool in tools for folder in SESSION_TOOLS[tool].subfolders(path)]
             continue
         try:
             with open(open_regular(path, follow=True), "rb") as file:
@@ -123,7 +138,7 @@ def _named_folders(
     return folders
 
 
-def _below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[TranscriptFile]:
+def below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[TranscriptFile]:
     """The session files of a tool below a folder; none where there is no such folder."""
     if not os.path.isdir(folder):
         return
@@ -131,7 +146,7 @@ def _below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[Transcr
     def note(path: str, error: RuncardError) -> None:
         unread.append(UnreadPart(os.path.join(folder, path), None, error.message))
 
-    source = SOURCES[tool]
+    source = SESSION_TOOLS[tool]
     for name, kind in walk(folder, on_error=note):
         path = os.path.join(folder, name)
         if kind is FileKind.DIRECTORY or not source.is_session_file(path):
@@ -148,7 +163,7 @@ def _below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[Transcr
 
 
 def _parts(file: TranscriptFile) -> Iterator[TranscriptFile]:
-    if file.size <= _PART or not SOURCES[file.tool].IS_DIVISIBLE:
+    if file.size <= _PART or not SESSION_TOOLS[file.tool].IS_DIVISIBLE:
         yield file
         return
     for start in range(0, file.size, _PART):
@@ -168,11 +183,11 @@ def detect(path: str, tools: Sequence[str]) -> str | None:
             record = decode_record(whole.removeprefix(_BOM))
     except (OSError, NotRegularFileError, ValueError):
         return None
-    return next((tool for tool in tools if SOURCES[tool].is_session_record(record)), None)
+    return next((tool for tool in tools if SESSION_TOOLS[tool].is_session_record(record)), None)
 
 
 def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> StoreError:
-    names = ", ".join(SOURCES[tool].TITLE for tool in tools)
+    names = ", ".join(SESSION_TOOLS[tool].TITLE for tool in tools)
     error = StoreError(
         f"no sessions of {names} found", hint="name a file or a folder: runcard costs --source TOOL PATH"
     )

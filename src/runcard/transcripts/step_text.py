@@ -2,6 +2,7 @@
 
 import json
 
+LEFT_OUT = "[a line that is too long was left out]"
 _SHORT = 200  # characters of a text that is shown whole
 _BEGINNING = 60  # characters of a longer one
 

@@ -21,7 +21,15 @@ from runcard.views.formats import (
     short_duration,
     source_text,
     token_count,
-    total_or_known,
+)
+from runcard.views.imported_figures import (
+    calls_of,
+    counts_by_name,
+    is_lower_bound,
+    model_lines,
+    not_counted,
+    tool_title,
+    total_at_least,
 )
 from runcard.views.screen_parts import (
     SCREEN,
@@ -60,8 +68,9 @@ def team_screen(path: str, document: JsonObject, amendments: Sequence[str] = ())
         f"{printable(document['team_session_id'])}  {completed} of {len(instances)} completed",
         "",
         *fields(_about(path, document), SCREEN),
-        *section("Team", _team(instances)),
+        *section("Team", _team(instances, at_least=is_lower_bound(document))),
         *section("Cost", _cost(document)),
+        *section("Work", _work(instances)),
         *section("Timeline", _timeline(instances)),
         *section("Failed", _failed(instances)),
         *section("Not stored", cut(_not_stored(document.get("audit") or {}))),
@@ -74,16 +83,31 @@ def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
     by = audit.get("collected_by")
     stored = (document.get("resources") or {}).get("disk_bytes")
     seconds = summary.get("total_execution_time_seconds")
+    tool = tool_title(document)
     return [
         location(path),
+        *_origin(document.get("origin_session") or {}, tool),
         ("started", work_start(document)),
         ("ended", _end(document)),
         ("duration", None if seconds is None else duration(seconds)),
-        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("imported" if tool else "collected", document["created_at"] + (f" by {by}" if by else "")),
         ("stored", None if stored is None else f"{byte_size(stored)} of workspaces and transcripts"),
         ("labels", key_values(document.get("labels"))),
         ("related", ", ".join(f"{other['type']} {other['id']}" for other in document.get("relations") or ())),
         ("masking", SECRETS_KEPT if (audit.get("options") or {}).get("keep_secrets") else None),
+    ]
+
+
+def _origin(origin: JsonObject, tool: str | None) -> list[tuple[str, object]]:
+    """Where a session that was imported comes from."""
+    resumed = origin.get("resumed_from")
+    return [
+        ("tool", tool),
+        ("title", origin.get("title")),
+        ("folder", UncutText(origin.get("folder") or "")),
+        ("branch", origin.get("branch")),
+        ("commit", origin.get("commit")),
+        ("resumes", resumed and f"session {resumed}"),
     ]
 
 
@@ -97,8 +121,8 @@ def _end(document: JsonObject) -> str | None:
     return work_end(document)
 
 
-def _team(instances: Sequence[JsonObject]) -> list[str]:
-    """A table with one line per instance, drawn as a tree."""
+def _team(instances: Sequence[JsonObject], *, at_least: bool) -> list[str]:
+    """A table with one line per instance, drawn as a tree; with `at_least`, its figures are lower bounds."""
     rows = [
         (
             lines + printable(entry["name"]),
@@ -110,7 +134,8 @@ def _team(instances: Sequence[JsonObject]) -> list[str]:
         )
         for lines, entry in branches(instances)
     ]
-    rows.insert(0, ("", "status", "role", "tokens", "cost", "time"))
+    bound = "≥ " if at_least else ""
+    rows.insert(0, ("", "status", "role", f"{bound}tokens", f"{bound}cost", "time"))
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     room = SCREEN - 2 - 2 * (len(widths) - 1)
     widths[2] = min(widths[2], max(4, room - _MIN_NAME - sum(widths[1:]) + widths[2]))
@@ -148,22 +173,40 @@ def _duration(entry: JsonObject) -> str:
 
 
 def _cost(document: JsonObject) -> list[str]:
-    summary = document["execution_summary"]
-    source = document.get("token_source")
-    return fields(
+    instances, source = document["instances"], document.get("token_source")
+    calls, missing = calls_of(instances), not_counted(document)
+    known = fields(
         [
-            ("total", _total(summary, "cost", money) + total_source(document["instances"])),
-            ("tokens", _total(summary, "tokens", token_count)),
+            ("total", _total(document, "cost", money) + total_source(instances)),
+            ("calls", _calls(calls, at_least=is_lower_bound(document))),
+            ("tokens", _total(document, "tokens", token_count)),
             *_token_classes((document.get("resources") or {}).get("tokens") or {}),
             ("counts", source and source_text(source)),
-            ("tools", server_tools(document["instances"])),
+            ("tools", server_tools(instances)),
             ("prices", special_prices(document.get("price_rows"))),
+        ]
+    )
+    return [*known, *(wrap_text(f"not counted: {missing}") if missing else [])]
+
+
+def _calls(count: int | None, *, at_least: bool) -> str | None:
+    return None if count is None else total_at_least(count, None, token_count, at_least=at_least)
+
+
+def _work(instances: Sequence[JsonObject]) -> list[str]:
+    """What the agents did, where that is known."""
+    return fields(
+        [
+            ("tool uses", counts_by_name(instances, "tool_uses")),
+            ("errors", counts_by_name(instances, "errors_by_category")),
         ]
     )
 
 
-def _total(summary: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
-    return total_or_known(summary.get(f"total_{what}"), summary.get(f"known_{what}"), format_amount)
+def _total(document: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
+    summary = document["execution_summary"]
+    total, known = summary.get(f"total_{what}"), summary.get(f"known_{what}")
+    return total_at_least(total, known, format_amount, at_least=is_lower_bound(document))
 
 
 def _token_classes(by_class: JsonObject) -> list[tuple[str, object]]:
@@ -243,16 +286,26 @@ def _clipped(text: str) -> str:
 
 
 def instance_screen(
-    session: str, document: JsonObject, names: dict[str, str], files: Sequence[tuple[str, int]]
+    session: str,
+    document: JsonObject,
+    names: dict[str, str],
+    files: Sequence[tuple[str, int]],
+    *,
+    at_least: bool = False,
 ) -> list[str]:
-    """One instance of a session, line by line; `names` are those of its parent and children, by id."""
+    """One instance of a session, line by line; `names` are those of its parent and children, by id.
+
+    With `at_least`, its cost and its tokens are lower bounds.
+    """
     return [
         f"{printable(document['name'])}  {document['status']}",
         "",
         *fields(_about_instance(session, document, names), SCREEN),
-        *section("Cost", _instance_cost(document)),
+        *section("Cost", _instance_cost(document, at_least=at_least)),
+        *section("Models", [line for text in _models(document) for line in wrap_text(text)]),
+        *section("Work", _work([document])),
         *section("Workspace", _workspace(document.get("workspace") or {}) + file_list(files, SCREEN)),
-        *section("Transcript", _output(document.get("output") or {})),
+        *section("Transcript", _output(document.get("output") or {}) + _sources(document)),
         *section("Failed", _failed([document])),
     ]
 
@@ -281,14 +334,22 @@ def _role(document: JsonObject) -> str:
     return f"{title} ({document['role']})" if title else str(document["role"])
 
 
-def _instance_cost(document: JsonObject) -> list[str]:
+def _models(document: JsonObject) -> list[str]:
+    """The models of an instance, if there are several."""
+    lines = model_lines(document)
+    return lines if len(lines) > 1 else []
+
+
+def _instance_cost(document: JsonObject, *, at_least: bool) -> list[str]:
     cost, source = document.get("cost"), document.get("cost_source")
-    total = total_or_known(cost, document.get("known_cost"), money)
+    total = total_at_least(cost, document.get("known_cost"), money, at_least=at_least)
+    tokens = total_at_least(document.get("tokens_used"), None, token_count, at_least=at_least)
     token_source = document.get("token_source")
     return fields(
         [
             ("total", total + (f" ({source_text(source)})" if source else "")),
-            ("tokens", token_count(document.get("tokens_used"))),
+            ("calls", _calls(document.get("calls"), at_least=at_least)),
+            ("tokens", tokens),
             *_token_classes(document.get("tokens") or {}),
             ("counts", token_source and source_text(token_source)),
             ("tools", server_tools([document])),
@@ -312,3 +373,12 @@ def _output(output: JsonObject) -> list[str]:
     lines, total = output.get("lines"), output.get("size_bytes")
     parts = [None if lines is None else counted(lines, "line"), None if total is None else byte_size(total)]
     return fields([(output.get("file") or "", ", ".join(part for part in parts if part))]) if output else []
+
+
+def _sources(document: JsonObject) -> list[str]:
+    """The session files of the agent's tool, with the copies of them."""
+    texts = [
+        f"  {one_line(source.get('source') or 'unknown')} ({byte_size(source.get('bytes') or 0)})"
+        for source in document.get("sources") or ()
+    ]
+    return cut(texts)

@@ -26,8 +26,15 @@ from runcard.views.formats import (
     money,
     short_duration,
     token_count,
-    total_or_known,
     truncated,
+)
+from runcard.views.imported_figures import (
+    calls_of,
+    counts_by_name,
+    is_lower_bound,
+    model_lines,
+    not_counted,
+    total_at_least,
 )
 from runcard.views.markdown import code, escape
 from runcard.views.team_tree import branches
@@ -111,8 +118,9 @@ def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject)
     """The whole file."""
     sections = [
         _head(document),
-        _statistics(document["execution_summary"], document["instances"]),
-        _breakdown(document["instances"]),
+        _statistics(document),
+        _breakdown(document),
+        *_work(document["instances"]),
         _hierarchy(document["instances"]),
         _location(document, figures),
         _notable_files(document["instances"], figures.notable),
@@ -161,7 +169,10 @@ def _status(figures: JsonObject) -> str:
     return f"⚠️ {figures['failed_instances']} of {figures['total_instances']} instances did not complete"
 
 
-def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
+def _statistics(document: JsonObject) -> str:
+    figures, instances = document["execution_summary"], document["instances"]
+    calls, missing = calls_of(instances), not_counted(document)
+    bound = "≥ " if is_lower_bound(document) else ""
     running = sum(instance["status"] == "running" for instance in instances)
     failed = figures["failed_instances"] - running  # of the document: all that did not complete
     lines = [
@@ -169,8 +180,10 @@ def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
         f"**Completed**: {figures['completed_instances']:,} ✅",
         f"**Failed**: {failed:,}{_statuses(instances)}",
         *([f"**Running**: {running:,} 🏃"] if running else []),
-        f"**Total Tokens**: {_total(figures, 'tokens', token_count)}",
-        f"**Total Cost**: {_total(figures, 'cost', money)}{total_source(instances)}",
+        *([] if calls is None else [f"**Model Calls**: {bound}{calls:,}"]),
+        f"**Total Tokens**: {_total(document, 'tokens', token_count)}",
+        f"**Total Cost**: {_total(document, 'cost', money)}{total_source(instances)}",
+        *([f"**Not Counted**: {_plain(missing)}"] if missing else []),
         f"**Duration**: {long_duration(figures['total_execution_time_seconds'])}",
     ]
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
@@ -183,24 +196,53 @@ def _statuses(instances: Sequence[JsonObject]) -> str:
     return f" ({', '.join(counts)})" if counts else ""
 
 
-def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
-    return total_or_known(figures.get(f"total_{what}"), figures.get(f"known_{what}"), format_amount)
+def _total(document: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
+    figures = document["execution_summary"]
+    total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
+    return total_at_least(total, known, format_amount, at_least=is_lower_bound(document))
 
 
-def _breakdown(instances: Sequence[JsonObject]) -> str:
-    head = "| " + " | ".join(_COLUMNS) + " |"
-    line = "|" + "|".join("-" * (len(name) + 2) for name in _COLUMNS) + "|"
-    rows = ["| " + " | ".join(cell(entry) for cell in _COLUMNS.values()) + " |" for entry in instances]
-    return "## Instance Breakdown\n\n" + "\n".join([head, line, *rows])
+def _breakdown(document: JsonObject) -> str:
+    at_least = is_lower_bound(document)
+    rows = [[cell(entry, at_least) for cell in _COLUMNS.values()] for entry in document["instances"]]
+    return "## Instance Breakdown\n\n" + _table(tuple(_COLUMNS), rows)
 
 
-_COLUMNS: dict[str, Callable[[JsonObject], str]] = {
-    "Name": lambda entry: _plain(truncated(entry["name"], 80)),
-    "Role": lambda entry: _plain(truncated(entry.get("role_title") or entry["role"], 80)),
-    "Status": lambda entry: _STATUS[entry["status"]],
-    "Tokens": lambda entry: token_count(entry.get("tokens_used")),
-    "Cost": lambda entry: total_or_known(entry.get("cost"), entry.get("known_cost"), money),
-    "Duration": lambda entry: short_duration(entry["execution_time_seconds"]),
+def _work(instances: Sequence[JsonObject]) -> list[str]:
+    """What the agents did with which models, where that is known: no section otherwise."""
+    if not any("tool_uses" in entry for entry in instances):
+        return []
+    rows = [
+        [
+            _plain(truncated(entry["name"], 80)),
+            "; ".join(model_lines(entry, _plain)) or "–",
+            _plain(counts_by_name([entry], "tool_uses") or "–"),
+            _plain(counts_by_name([entry], "errors_by_category") or "–"),
+        ]
+        for entry in instances
+    ]
+    return ["## Models and Tools\n\n" + _table(("Name", "Models", "Tool Uses", "Errors"), rows)]
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "| " + " | ".join(names) + " |"
+    line = "|" + "|".join("-" * (len(name) + 2) for name in names) + "|"
+    return "\n".join([head, line, *("| " + " | ".join(cells) + " |" for cells in rows)])
+
+
+_COLUMNS: dict[
+    str, Callable[[JsonObject, bool], str]
+] = {  # of an instance, and whether figures are lower bounds
+    "Name": lambda entry, _: _plain(truncated(entry["name"], 80)),
+    "Role": lambda entry, _: _plain(truncated(entry.get("role_title") or entry["role"], 80)),
+    "Status": lambda entry, _: _STATUS[entry["status"]],
+    "Tokens": lambda entry, bound: total_at_least(
+        entry.get("tokens_used"), None, token_count, at_least=bound
+    ),
+    "Cost": lambda entry, bound: total_at_least(
+        entry.get("cost"), entry.get("known_cost"), money, at_least=bound
+    ),
+    "Duration": lambda entry, _: short_duration(entry["execution_time_seconds"]),
 }
 
 

@@ -83,6 +83,22 @@ def test_the_ledger_and_verify_know_the_event(cli: Cli, session: Session, store:
     )
 
 
+def test_the_name_of_a_replaced_import_leads_to_the_new_one(cli: Cli, session: Session, store: Path) -> None:
+    first = newest = imported(session, store).path
+    for _ in range(2):
+        session.grow()
+        newest = imported(session, store).path
+    assert first is not None
+    assert newest is not None
+    for word in (first.name, f"artifacts/{first.name}", str(first)):
+        done = cli("show", word)
+        assert (done.code, newest.name in done.err.partition("hint: it was imported again: ")[2]) == (1, True)
+    packed = archive(newest).archive
+    assert packed.name in cli("show", first.name).err
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    assert "imported again" not in cli("show", first.name).err
+
+
 def test_a_new_agent_is_growth(session: Session, store: Path) -> None:
     imported(session, store)
     session.grow(agent="a1")
@@ -324,16 +340,20 @@ def test_only_what_is_new_is_imported(here: Path, store: Path) -> None:
     assert_clean(store)
 
 
-def test_a_session_whose_files_were_deleted_by_its_tool_stays_as_it_is(session: Session, store: Path) -> None:
+def test_a_session_whose_files_were_deleted_by_its_tool_stays_as_it_is(
+    here: Path, session: Session, store: Path
+) -> None:
     """Its calls are still in a session that was resumed from it."""
     first = imported(session, store)
-    fork = session.project / "77777777-0000-4000-8000-000000000000.jsonl"
-    shutil.copy(session.main, fork)
+    fork = Session(here, "77777777-0000-4000-8000-000000000000")
+    fork.main.write_bytes(session.main.read_bytes() + fork.main.read_bytes())
     session.main.unlink()
-    report = import_sessions("claude-code", [session.project], artifacts=store)
-    actions = {each.session: (each.action, each.warnings) for each in report.sessions}
-    assert actions[ID] == ("unchanged", ())
-    assert first.path in stored(store)
+    for _ in range(2):
+        report = import_sessions("claude-code", [session.project], artifacts=store)
+        assert {each.session: each.warnings for each in report.sessions} == {ID: (), fork.id: ()}
+        actions = {each.session: (each.action, each.path) for each in report.sessions}
+        assert actions[ID] == ("unchanged", first.path)
+    assert len(stored(store)) == 2
 
 
 def test_an_index_of_archives_that_cannot_be_read_stops_the_import(session: Session, store: Path) -> None:

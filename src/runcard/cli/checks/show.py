@@ -73,12 +73,19 @@ def _run(shown: "ShownRun") -> list[str]:
 
 def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[JsonObject, list[str]]:
     from runcard.operations.checks.show_session import show_instance  # noqa: PLC0415
+    from runcard.views.imported_figures import is_lower_bound  # noqa: PLC0415
     from runcard.views.session_screen import instance_screen, team_screen  # noqa: PLC0415
 
     if name is None:
         return shown.to_dict(), team_screen(shown.path, shown.document, shown.amendments.descriptions)
     instance = show_instance(shown, name, limits)
-    screen = instance_screen(instance.session, instance.document, instance.names, instance.files)
+    screen = instance_screen(
+        instance.session,
+        instance.document,
+        instance.names,
+        instance.files,
+        at_least=is_lower_bound(shown.document),
+    )
     return instance.to_dict(), screen
 
 

@@ -15,7 +15,7 @@ from runcard.cli.verbosity import is_quiet
 if TYPE_CHECKING:
     from runcard.operations.sessions.import_sessions import ImportReport
 
-_TOOLS = ("claude-code", "codex", "gemini", "opencode")  # a test compares them with the operation's
+_TOOLS = ("claude-code", "codex", "gemini", "opencode", "madrox")  # a test compares them with the operation's
 _MOST_NAMED = 10  # unread places in a warning
 
 
@@ -50,7 +50,7 @@ def command(
     as_json: bool,
     **options: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """Import the sessions of TOOL: claude-code, codex, gemini or opencode.
+    """Import the sessions of TOOL: claude-code, codex, gemini, opencode or madrox.
 
     Each becomes a session of its own, with the transcripts, a readable log, the tokens and the costs of each agent. Secrets
     are masked. The files of the tool are not changed. Prints the path of each session that is stored.
@@ -88,7 +88,8 @@ def _summary(report: "ImportReport") -> str:
     parts = [f"{counted(actions['imported'], 'session')} imported"]
     parts += [f"{count:,} {action}" for action, count in sorted(actions.items()) if action != "imported"]
     parts += [f"{report.empty:,} empty"] if report.empty else []
-    return f"{', '.join(parts)}; {money_at_least(report.known_cost)}"
+    is_any_new = any(session.is_stored for session in report.sessions)
+    return ", ".join(parts) + (f"; {money_at_least(report.known_cost)}" if is_any_new else "")
 
 
 def _warn(report: "ImportReport") -> ExitCode:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from runcard import settings as known
@@ -37,10 +38,10 @@ from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.reading import read_files
-from runcard.transcripts.sources import SOURCES, SessionTool, find_files
+from runcard.transcripts.sources import SESSION_TOOLS, TEAM_TOOLS, find_files
 
 _SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
-TOOLS = tuple(name for name, tool in SOURCES.items() if hasattr(tool, "read_activity"))
+TOOLS = tuple(SESSION_TOOLS)
 
 
 @dataclass
@@ -123,10 +124,10 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     report = ImportReport()
     sessions = _find(tool, [os.fspath(path) for path in paths], report, prices, progress)
-    if paths or everywhere or session is not None:
+    if paths or everywhere or session is not None or tool in TEAM_TOOLS:
         wanted = sessions if session is None else _named(sessions, session)
     else:
-        wanted = _started_here(sessions, SOURCES[tool].TITLE)
+        wanted = _started_here(sessions, SESSION_TOOLS[tool].TITLE)
     start = None if since is None else round(since.timestamp() * 1000)
     if start is not None:
         wanted = [each for each in wanted if each.ended >= start or each.files.modified >= start]
@@ -135,7 +136,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
         return report
     report.remarks += recover_sessions(options.store, Clock().timestamp)
     importer = SessionImporter(
-        _source(tool), options, report.add_unread, since=start, workspaces=workspaces, again=again
+        SESSION_TOOLS[tool], options, report.add_unread, since=start, workspaces=workspaces, again=again
     )
     _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     return report
@@ -149,12 +150,15 @@ def _store(
     progress: Progress | None,
 ) -> None:
     """Store these sessions; `done` is how many bytes were read before."""
-    total = done + sum(each.size for each in sessions)
-    for number, each in enumerate(sessions):
+    total = done + sum(2 * each.size for each in sessions)
+
+    def advance(number: int, before: int, more: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, total, number, len(sessions)))
+            progress(ImportProgress(before + more, total, number, len(sessions)))
+
+    for number, each in enumerate(sessions):
         try:
-            stored = importer.store(each)
+            stored = importer.store(each, partial(advance, number, done))
         except RuncardError as error:
             files = each.files
             report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=error.message))
@@ -163,9 +167,8 @@ def _store(
         else:
             report.sessions += [stored] if isinstance(stored, ImportedSession) else []
             report.empty += stored is SkippedSession.EMPTY
-        done += each.size
-    if progress is not None:
-        progress(ImportProgress(total, total, len(sessions), len(sessions)))
+        done += 2 * each.size
+        advance(number + 1, done, 0)
 
 
 def _find(
@@ -174,14 +177,16 @@ def _find(
     """All sessions of a tool, with the calls of each."""
     files, left_out = find_files([tool], paths)
     total = sum(file.size for file in files if not file.start)
-    groups, not_grouped = _source(tool).sessions([file for file in files if not file.start])
+    groups, not_grouped = SESSION_TOOLS[tool].sessions([file for file in files if not file.start])
 
     def advance(_: int, done: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, 2 * total, 0, None))
+            progress(ImportProgress(done, 3 * total, 0, None))
 
     states = states_before(file for file in files if not file.start)
     read = read_files([_limited(file) for file in files], advance)
+    if tool in TEAM_TOOLS:  # the calls are in the files of other tools
+        read = TEAM_TOOLS[tool].agent_calls(groups)
     report.add_unread([*left_out, *not_grouped, *read.unread])
     report.unknown_types = dict(sorted(read.unknown_types.items()))
     calls = calls_by_session(read.table, prices or configured_prices())
@@ -201,11 +206,6 @@ def _find(
 def _limited(file: TranscriptFile) -> TranscriptFile:
     """The same file, as long as it is now."""
     return file._replace(end=file.size) if file.end is None and file.path.endswith(".jsonl") else file
-
-
-def _source(tool: str) -> SessionTool:
-    source: SessionTool = SOURCES[tool]  # type: ignore[assignment]
-    return source
 
 
 def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:

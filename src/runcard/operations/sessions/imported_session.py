@@ -65,7 +65,9 @@ class SessionParts:
     @property
     def is_empty(self) -> bool:
         """Whether there is neither a call nor a step of an agent."""
-        return not self.calls and all(agent.last is None for agent in self.activity.agents.values())
+        return not self.calls and all(
+            agent.last is None and agent.status is None for agent in self.activity.agents.values()
+        )
 
 
 def instance_ids(parts: SessionParts) -> dict[str | None, str]:
@@ -179,27 +181,31 @@ def _instance(
     fields: JsonObject = {
         "name": UNATTRIBUTED if own is None else name or instance_id,
         "role": text_of(agent and agent.role) or "general",
-        "model": usage.model,
+        "model": usage.model or text_of(agent and agent.model),
         "status": "completed" if own is None else agent.final_status if agent else "terminated",
         "created_at": format_time_ms(created),
         "terminated_at": format_time_ms(terminated),
         **(_facts(agent) if agent is not None else {}),
     }
     known = {key: value for key, value in fields.items() if value is not None}
+    if known["status"] == "running":  # it ends when it is collected
+        del known["terminated_at"]
+        return InstanceSpec(instance_id, parent, created, None, known)
     return InstanceSpec(instance_id, parent, created, terminated, known)
 
 
 def _facts(agent: Agent) -> JsonObject:
     """What the steps of an agent tell: its tools, its errors, its response times."""
     times = Times(agent.response_times or agent.replies.seconds())
-    description = text_of(agent.description)
+    task = text_of(agent.description)
+    labels = agent.labels | ({"task": task} if task else {})
     return {
         "tool_uses": _by_name(agent.tool_uses),
         "errors_by_category": dict(sorted(agent.error_categories.items())),
         "performance": {"response_times": {"count": len(times), **(times.summary() or {})}}
         if len(times)
         else {},
-        **({"labels": {"task": description}} if description else {}),
+        **({"labels": labels} if labels else {}),
         **_error(agent),
     }
 

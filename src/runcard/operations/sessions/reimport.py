@@ -148,22 +148,16 @@ class EarlierImports:
             with contextlib.suppress(RuncardError, OSError):
                 document = record.document()
                 if isinstance(document, Team) and (stored := _sources_of(record, document, self._tool)):
-                    yield StoredImport(record, document, self._compare(stored))
-
-    def _compare(self, stored: Sequence[StoredSource]) -> SourceChange:
-        """One whose files are all gone has not changed: a tool deletes them after some time."""
-        return compare_sources(stored, self._sources) if self._sources else SourceChange(Change.SAME)
+                    yield StoredImport(record, document, compare_sources(stored, self._sources, self._id))
 
     def _loss(self, old: StoredImport, new: Record, document: Team) -> str | None:
         """What the earlier import has and the new one has not, by the options of the two."""
         if not os.path.lexists(old.record.path):
             return None  # an archive that a killed process has deleted in part
-        copies = {
-            file_name(source) for source in _sources_of(new, document, self._tool) if source.get("path")
-        }
+        copies = {name for source in _sources_of(new, document, self._tool) for name in _copy_names(source)}
         for source in _sources_of(old.record, old.document, self._tool):
-            if source.get("path") and file_name(source) not in copies:
-                return f"only it has a copy of {printable(file_name(source))}"
+            if source.get("path") and copies.isdisjoint(_copy_names(source)):
+                return f"only it has a copy of {printable(os.path.basename(source['source']))}"
         if _keeps_secrets(old.record) and not _keeps_secrets(new):
             return "only it was imported with --keep-secrets"
         return "only it has a workspace" if _has_workspace(old.record) and not _has_workspace(new) else None
@@ -209,13 +203,29 @@ def _sources_of(record: Record, document: Team, tool: str) -> Sequence[StoredSou
     A document of version 1.0.0 has no room for them: they are in the journal.
     """
     data = document.to_dict()
-    if "origin_session" in data:
-        return data.get("sources") or () if data["origin_session"].get("tool") == tool else ()
     if data["version"] == TEAM.latest:
-        return ()
-    payloads = list(_payloads(record))
-    is_import = any((payload.get("spec") or {}).get("tool") == tool for payload in payloads)
-    return [source for payload in payloads for source in payload.get("sources") or ()] if is_import else ()
+        is_import = _object(data.get("origin_session")).get("tool") == tool
+        lists = [data.get("sources")]
+    else:
+        payloads = list(_payloads(record))
+        is_import = any(_object(payload.get("spec")).get("tool") == tool for payload in payloads)
+        lists = [payload.get("sources") for payload in payloads]
+    every = (source for each in lists if isinstance(each, list) for source in each)
+    return [source for source in every if _is_comparable(source)] if is_import else []
+
+
+def _copy_names(source: StoredSource) -> set[str]:
+    """The names of a file that was stored, and of its copy; none if it was not stored."""
+    path = source.get("path")
+    return {file_name(source), os.path.basename(path)} if isinstance(path, str) else set()
+
+
+def _is_comparable(source: object) -> bool:
+    """Whether an entry of `sources` has what it is compared by; one of another program may not."""
+    match source:
+        case {"source": str(), "bytes": int(), "sha256": str()}:
+            return isinstance(_object(source).get("messages"), int | None)
+    return False
 
 
 def _payloads(record: Record) -> Iterator[JsonObject]:
@@ -226,7 +236,11 @@ def _payloads(record: Record) -> Iterator[JsonObject]:
 
 
 def _keeps_secrets(record: Record) -> bool:
-    return any((payload.get("options") or {}).get("keep_secrets") for payload in _payloads(record))
+    return any(_object(payload.get("options")).get("keep_secrets") for payload in _payloads(record))
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _has_workspace(record: Record) -> bool:

@@ -3,6 +3,9 @@
 An import names its files with their sizes and digests (`sources`). Tools add lines to a file, so the bytes that were imported
 are the beginning of a file that has grown. A file that a tool writes anew each time has grown if it has as many messages as
 before, or more. Anything else was rewritten.
+
+The lines of a session may be in files of other sessions as well, which were resumed from it. Its own files have its id in
+their names; where these are gone, such copies say nothing new.
 """
 
 import os
@@ -16,7 +19,7 @@ from runcard.masking import mask_text
 from runcard.store.sessions.instance_copies import TranscriptSource
 
 _BLOCK = 1 << 18  # bytes that are read at once
-_PACKED = ".zst"
+_SHORT_ID = 8  # characters of an id that are in the names of files
 
 StoredSource = Mapping[str, Any]  # an entry of `sources`
 
@@ -42,12 +45,29 @@ class SourceChange(NamedTuple):
 _SAME, _GROWN, _AHEAD = map(SourceChange, (Change.SAME, Change.GROWN, Change.AHEAD))
 
 
-def compare_sources(stored: Sequence[StoredSource], now: Sequence[TranscriptSource]) -> SourceChange:
+def compare_sources(
+    stored: Sequence[StoredSource], now: Sequence[TranscriptSource], session_id: str
+) -> SourceChange:
     """Compare the `sources` of an import with the files of the session as they are now."""
-    changes = [_compare(entry, source) for entry, source in _pairs(stored, now)]
+    pairs = list(_pairs(stored, now))
+    if all(source is None for _, source in pairs):
+        is_own, was_own = (
+            _has_own(session_id, map(_path_of, now)),
+            _has_own(session_id, map(_path_in, stored)),
+        )
+        if not now or (was_own and not is_own):
+            return _SAME
+        if is_own and not was_own:
+            return _GROWN
+    changes = [_compare(entry, source) for entry, source in pairs]
     if len(now) > len(stored):
         changes.append(_GROWN)
     return max(changes, key=lambda each: each.change, default=_SAME)
+
+
+def _has_own(session_id: str, paths: Iterable[str]) -> bool:
+    """Whether one of these files is the session's own, by its name."""
+    return any(session_id[:_SHORT_ID] in os.path.basename(path) for path in paths)
 
 
 def _pairs(
@@ -56,8 +76,8 @@ def _pairs(
     """Each file of an import with the file that it is now: by its path, or else by its name, as a tool may move it."""
     pairs: dict[int, TranscriptSource] = {}
     left = {id(source): source for source in now}
-    for of_entry, of_source in ((_path_in, _paths), (file_name, _names)):
-        by_name: dict[str, list[TranscriptSource]] = {}
+    for of_entry, of_source in ((_path_in, _paths), (file_name, _names), (_export_in, _exports)):
+        by_name: dict[str | None, list[TranscriptSource]] = {}
         for source in left.values():
             for name in of_source(source):
                 by_name.setdefault(name, []).append(source)
@@ -75,18 +95,35 @@ def _path_in(entry: StoredSource) -> str:
 
 
 def file_name(entry: StoredSource) -> str:
-    """The name of a file, the same before and after its tool packs it."""
-    return os.path.basename(_path_in(entry)).removesuffix(_PACKED)
+    """The name of a file without its suffixes: a tool may pack it."""
+    return _stem(_path_in(entry))
+
+
+def _export_in(entry: StoredSource) -> str | None:
+    return None if entry.get("messages") is None else "export"
+
+
+def _path_of(source: TranscriptSource) -> str:
+    return json_name(source.source).text
 
 
 def _paths(source: TranscriptSource) -> set[str]:
     """The path of a file as an import has it, with its secrets masked or not."""
-    path = json_name(source.source).text
+    path = _path_of(source)
     return {path, mask_text(path).value}
 
 
 def _names(source: TranscriptSource) -> set[str]:
-    return {os.path.basename(path).removesuffix(_PACKED) for path in _paths(source)}
+    return set(map(_stem, _paths(source)))
+
+
+def _exports(source: TranscriptSource) -> set[str]:
+    """The records of a session that its tool keeps elsewhere than before, such as in a database."""
+    return set() if source.messages is None else {"export"}
+
+
+def _stem(path: str) -> str:
+    return os.path.basename(path).partition(".")[0]
 
 
 def _compare(entry: StoredSource, source: TranscriptSource | None) -> SourceChange:

@@ -47,18 +47,21 @@ def states_before(files: Iterable[TranscriptFile]) -> dict[str, FileState]:
 
 
 def transcript_sources(
-    files: SessionFiles, states: Mapping[str, FileState], export: Export | None = None
+    files: SessionFiles,
+    states: Mapping[str, FileState],
+    export: Export | None = None,
+    is_exported: Callable[[str], bool] | None = None,
 ) -> tuple[list[TranscriptSource], list[UnreadPart]]:
     """The files of a session, in order, as they were before, and those that cannot be read.
 
-    With `export`, what it gives stands for the files.
+    With `export`, what it gives stands for the files, or for those for which `is_exported` is true.
     """
-    if export is not None:
-        return ([_exported(files, export)] if files.paths else []), []
-    sources: list[TranscriptSource] = []
+    sources = [_exported(files, export)] if export is not None and files.paths else []
     unread: list[UnreadPart] = []
-    names: set[str] = set()
+    names = {source.name for source in sources}
     for path in files.paths:
+        if export is not None and (is_exported is None or is_exported(path)):
+            continue
         try:
             size, digest = _state_of(path, states.get(path))
         except OSError as error:

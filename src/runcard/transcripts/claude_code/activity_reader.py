@@ -10,9 +10,16 @@ import os
 from typing import Any, BinaryIO
 
 from runcard.files import open_regular
-from runcard.transcripts.activity import AgentError, Entry, EntryKind, SessionActivity, SessionFiles
+from runcard.transcripts.activity import (
+    UNATTRIBUTED,
+    AgentError,
+    Entry,
+    EntryKind,
+    SessionActivity,
+    SessionFiles,
+)
 from runcard.transcripts.calls import MAIN, NO_TIME
-from runcard.transcripts.claude_code.file_names import agent_of, started_in
+from runcard.transcripts.claude_code.file_names import agent_of, session_of, started_in
 from runcard.transcripts.claude_code.steps import assistant_steps, is_end, plain, shown, user_steps
 from runcard.transcripts.claude_code.sub_agents import SubAgents
 from runcard.transcripts.claude_code.teams import read_team
@@ -25,8 +32,6 @@ from runcard.transcripts.content import (
     text_of,
 )
 from runcard.transcripts.line_reader import open_lines, read_lines
-
-UNATTRIBUTED = "unattributed"  # the sub-agents of older versions that have no id
 
 _MOST_RECORDS = 1_000_000  # whose ids are remembered
 _MOST_SUMMARIES = 1000
@@ -73,6 +78,7 @@ class _ActivityReader:
     def __init__(self, files: SessionFiles, activity: SessionActivity) -> None:
         self._session, self._activity = files.session, activity
         self._paths = files.paths
+        self._earlier = session_of(files.earlier[0]) if files.earlier else None  # that a fork was made from
         self._sub_agents = SubAgents(files.paths)
         self._has_main = any(agent_of(path) is None for path in files.paths)
         self._seen: set[int] = set()  # hashes of the ids of records
@@ -96,7 +102,7 @@ class _ActivityReader:
         }
 
     def read_file(self, path: str, file: BinaryIO, content: FileContent) -> None:
-        size = os.fstat(file.fileno()).st_size
+        size = self._activity.ends.get(path, os.fstat(file.fileno()).st_size)
         self._path, self._file_agent = path, agent_of(path)
         self._activity.owners[path] = self._file_agent or MAIN
         self._fork_began = _fork_began(file, size) if self._file_agent is None else NO_TIME
@@ -138,7 +144,7 @@ class _ActivityReader:
                 self._fork_began = NO_TIME  # what follows is its own
             return False
         self._copies += 1
-        source = text_of(origin.get("sessionId")) or (text_of(session) if is_foreign else None)
+        source = text_of(origin.get("sessionId")) or (text_of(session) if is_foreign else self._earlier)
         if source is not None and source != self._session:
             self._activity.resumed_from = self._activity.resumed_from or source
         return True
@@ -173,7 +179,8 @@ class _ActivityReader:
             activity.folder = started_in(cwd, self._path)
         if activity.branch is None and (branch := text_of(record.get("gitBranch"))) != "HEAD":
             activity.branch = branch
-        activity.tool_version = text_of(record.get("version")) or activity.tool_version
+        if (version := record.get("version")) != activity.tool_version:
+            activity.tool_version = text_of(version) or activity.tool_version
         if "teamName" in record and self._file_agent is None:
             self._team = text_of(record["teamName"]) or self._team
             self._member = text_of(record.get("agentName")) or self._member

@@ -30,7 +30,6 @@ from runcard.transcripts.claude_code.file_names import agent_facts, agent_of, se
 from runcard.transcripts.content import (
     FileContent,
     decode_record,
-    is_one_of,
     milliseconds,
     object_of,
     text_of,
@@ -87,6 +86,7 @@ _FIRST_TYPE = re.compile(
     rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*' + _SCALAR + rb'\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
 )
 _LAST_TYPE = re.compile(rb'"type"\s*:\s*"([^"\\]*)"\s*(?:,\s*"[^"\\]*"\s*:\s*' + _SCALAR + rb"\s*)*\}\s*$")
+_BEGINNING = 1 << 16  # bytes of a file in which the time of its first record is
 _HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
 _USER = b'"type":"user"'
@@ -98,13 +98,15 @@ _PLACEHOLDER = 2  # output tokens of a message that has only begun
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of this tool."""
-    return is_one_of(record.get("type"), _KNOWN_TYPES) and "payload" not in record
+    return text_of(record.get("type")) in _KNOWN_TYPES and "payload" not in record
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file, or a part of it."""
     content = FileContent()
     reader = _SessionReader(path, content)
+    if start:
+        reader.find_beginning(file.read(_BEGINNING))
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
         if reader.began < 0 and not start:
@@ -168,14 +170,15 @@ class _SessionReader:
         if end < 0:
             return False
         first = _FIRST_ID.match(line)
-        head = line[first.end() : end] if first else b""
+        head = line[first.end() : end] if first else None
         if head in self._user_heads:
             return True
         match = _FIRST_TYPE.match(line, 0, _HEAD)
-        is_user = match is not None and match[1] == b"user" and match.end() == end + len(_USER)
-        if is_user and first and len(self._user_heads) < _MOST_HEADS:
+        if match is None or match[1] != b"user":
+            return False
+        if head is not None and match.end() == end + len(_USER) and len(self._user_heads) < _MOST_HEADS:
             self._user_heads.add(head)
-        return match is not None and match[1] == b"user"
+        return True
 
     def read_record(self, number: int, line: bytes) -> None:
         if line.isspace():
@@ -185,7 +188,7 @@ class _SessionReader:
         except ValueError as error:
             self._content.add_unread(number, str(error))
             return
-        if not is_one_of(record_type := record.get("type"), _KNOWN_TYPES):
+        if text_of(record_type := record.get("type")) not in _KNOWN_TYPES:
             self._content.add_unknown_type(record_type)
         try:
             for inner, agent in _messages(record):

@@ -3,14 +3,14 @@
 import os
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from runcard.transcripts.content import decode_record, text_of
+from runcard.transcripts.content import decode_record, object_of, text_of
 
 _OTHER_FILES = frozenset({"journal.jsonl", "history.jsonl"})  # of workflows; the user's prompts
 _NOT_A_LETTER = re.compile(r"[^a-zA-Z0-9]")
 _AGENT, _END, _SUBAGENTS, _WORKFLOWS = "agent-", ".jsonl", "subagents", "workflows"
-_LARGEST_META = 1 << 20  # bytes
+_LARGEST = 4 << 20  # bytes of a file with facts
 
 
 def folders(environ: Mapping[str, str]) -> list[str]:
@@ -64,6 +64,15 @@ def workflow_of(path: str) -> str | None:
     return parts[-1] if parts[-2:-1] == [_WORKFLOWS] else None
 
 
+def workflow_labels(path: str) -> dict[str, str]:
+    """The labels of the agents of the run of a workflow, by their ids; `path` is the file of one of them."""
+    folder, _, run = os.path.dirname(path).rpartition(f"/{_SUBAGENTS}/{_WORKFLOWS}/")
+    steps = _read_json(os.path.join(folder, _WORKFLOWS, f"{run}.json")).get("workflowProgress")
+    known = [object_of(step) for step in steps] if isinstance(steps, list) else []
+    pairs = [(text_of(step.get("agentId")), text_of(step.get("label"))) for step in known]
+    return {agent: label for agent, label in pairs if agent is not None and label is not None}
+
+
 class AgentFacts(NamedTuple):
     """What the file beside the file of a sub-agent says; None where it does not."""
 
@@ -76,12 +85,17 @@ class AgentFacts(NamedTuple):
 
 def agent_facts(path: str) -> AgentFacts:
     """The facts about the sub-agent with this file."""
+    meta = _read_json(f"{path.removesuffix(_END)}.meta.json")
+    fields = (meta.get(name) for name in ("agentType", "description", "name", "toolUseId", "teamName"))
+    return AgentFacts(*map(text_of, fields))
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    """The object in a small file; an empty one where there is none."""
     from runcard.files import read_regular  # noqa: PLC0415
 
     try:
-        data = read_regular(f"{path.removesuffix(_END)}.meta.json") or b""
-        meta = decode_record(data) if len(data) <= _LARGEST_META else {}
+        data = read_regular(path) or b""
+        return decode_record(data) if len(data) <= _LARGEST else {}
     except (OSError, ValueError):
-        return AgentFacts()
-    fields = (meta.get(name) for name in ("agentType", "description", "name", "toolUseId", "teamName"))
-    return AgentFacts(*map(text_of, fields))
+        return {}

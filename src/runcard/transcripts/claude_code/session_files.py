@@ -6,19 +6,22 @@ those of the sessions, and their lines name the session.
 
 Older versions resumed a session in a new file, which begins with the lines of the first one. Where the file of the first one is
 gone, its lines in the other file are all that is left of it.
+
+A fork is a new session that begins with the records of another one, under its own id. Both begin with the same message, so that
+the session it was made from is known where only one other began before it.
 """
 
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runcard.files import open_regular
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import NO_TIME
 from runcard.transcripts.claude_code.call_reader import NAME
 from runcard.transcripts.claude_code.file_names import agent_of, session_of, started_in
-from runcard.transcripts.content import TranscriptFile, UnreadPart, decode_record, text_of
+from runcard.transcripts.content import TranscriptFile, UnreadPart, decode_record, milliseconds, text_of
 from runcard.transcripts.line_reader import open_lines, read_lines
 
 _HEAD = 1 << 20  # bytes at the beginning of a file in which its session and its folder are looked for
@@ -35,6 +38,7 @@ class _FoundFile(NamedTuple):
     path: str
     modified: int
     folder: str | None
+    head: "_FileHead"
 
 
 class _FileHead(NamedTuple):
@@ -42,6 +46,19 @@ class _FileHead(NamedTuple):
 
     session: str | None = None
     cwd: str | None = None
+    first: str | None = None  # the id of the first message
+    began: int = NO_TIME  # when the first record was written
+    is_fork: bool = False  # the first message is older
+
+    def with_record(self, record: dict[str, Any]) -> "_FileHead":
+        """The same with what another record says."""
+        time = milliseconds(record.get("timestamp"))
+        began = self.began if self.began >= 0 else time
+        first, is_fork = self.first, self.is_fork
+        if first is None and record.get("type") == "user":
+            first, is_fork = text_of(record.get("uuid")), 0 <= time < began
+        session, cwd = text_of(record.get("sessionId")), text_of(record.get("cwd"))
+        return _FileHead(self.session or session, self.cwd or cwd, first, began, is_fork)
 
 
 def sessions(files: Sequence[TranscriptFile]) -> tuple[list[SessionFiles], list[UnreadPart]]:
@@ -59,12 +76,30 @@ def sessions(files: Sequence[TranscriptFile]) -> tuple[list[SessionFiles], list[
             continue
         folder = None if head.cwd is None else started_in(head.cwd, path)
         is_other = session_of(path) != session
-        found = _FoundFile(agent_of(path) is not None, is_other, path, max(modified, NO_TIME), folder)
+        found = _FoundFile(agent_of(path) is not None, is_other, path, max(modified, NO_TIME), folder, head)
         groups.setdefault(session, []).append(found)
         for other in others:
             copies.setdefault(other, []).append(found)
     groups |= {session: found for session, found in copies.items() if session not in groups}
-    return [_session_files(session, sorted(found)) for session, found in groups.items()], unread
+    found_files = [_session_files(session, sorted(found)) for session, found in groups.items()]
+    return _with_earlier(
+        found_files, {each.path: each.head for found in groups.values() for each in found}
+    ), unread
+
+
+def _with_earlier(found: list[SessionFiles], heads: dict[str, _FileHead]) -> list[SessionFiles]:
+    """The same, with the file of the session that each fork was made from."""
+    with_same: dict[str, list[tuple[int, str]]] = {}  # when files began, by their first message
+    for files in found:
+        if (first := heads[files.paths[0]].first) is not None:
+            with_same.setdefault(first, []).append((heads[files.paths[0]].began, files.paths[0]))
+    result = []
+    for files in found:
+        head = heads[files.paths[0]]
+        others = with_same.get(head.first or "", []) if head.is_fork else []
+        before = [path for began, path in others if 0 <= began < head.began]
+        result.append(files._replace(earlier=tuple(before)) if len(before) == 1 else files)
+    return result
 
 
 def _sessions_of(path: str, head: _FileHead) -> tuple[str, set[str]]:
@@ -103,9 +138,7 @@ def _read_head(path: str) -> _FileHead:
                 record = decode_record(line) if is_complete else {}
             except ValueError:
                 continue
-            head = _FileHead(
-                head.session or text_of(record.get("sessionId")), head.cwd or text_of(record.get("cwd"))
-            )
+            head = head.with_record(record)
             if None not in head:
                 break
     return head

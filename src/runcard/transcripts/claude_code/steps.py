@@ -13,12 +13,15 @@ from runcard.transcripts.content import object_of, text_of
 _INTERRUPTED = "[Request interrupted by user"
 _BY_THE_TOOL = (  # how messages begin that the tool writes in the name of the user
     "<local-command-",
+    "<command-name>",  # a command of the tool itself, such as /exit
+    "<bash-input>",
     "<bash-stdout>",
     "<bash-stderr>",
     "<task-notification>",
     "<system-reminder>",
     "Caveat: ",
 )
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ENDS = frozenset(["end_turn", "stop_sequence"])
 
 
@@ -103,13 +106,17 @@ def shown_block(block: dict[str, Any]) -> str:
 def as_json(value: object) -> str:
     """A value as JSON, in one line."""
     try:
-        return plain(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        return plain(_to_json(value))
     except (ValueError, RecursionError):
         return ""
 
 
 def plain(value: object) -> str:
     """A text in UTF-8; nothing for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if not isinstance(value, str) or value.isascii():
+        return value if isinstance(value, str) else ""
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # lone surrogates, and bytes that are not UTF-8
+        return value.encode("utf-8", "replace").decode()
+    return value

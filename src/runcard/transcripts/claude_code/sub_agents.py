@@ -12,7 +12,7 @@ from typing import Any
 
 from runcard.transcripts.activity import SessionActivity, Status
 from runcard.transcripts.calls import MAIN
-from runcard.transcripts.claude_code.file_names import agent_facts, agent_of, workflow_of
+from runcard.transcripts.claude_code.file_names import agent_facts, agent_of, workflow_labels, workflow_of
 from runcard.transcripts.content import object_of, text_of
 
 STARTERS = frozenset(["Agent", "Task"])  # the tools that start sub-agents
@@ -57,13 +57,16 @@ class SubAgents:
         self._started: dict[str, tuple[str, dict[str, Any]]] = {}  # agent and input of tool uses
         self._members: dict[str, _SubAgent] = {}  # of a team, by name
         self._workflows: dict[str, str] = {}  # who started each
+        self._labels: dict[str, str] = {}  # of the agents of workflows, by id
         self.teams: set[str] = set()  # their names
         for path in paths:
             if agent := agent_of(path):
                 facts = agent_facts(path)
+                if (workflow := workflow_of(path)) is not None and agent not in self._labels:
+                    self._labels |= workflow_labels(path)
                 role = None if facts.team is not None and facts.role == facts.name else facts.role
                 self._known[agent] = _SubAgent(
-                    role, facts.description, facts.name, team=facts.team, workflow=workflow_of(path)
+                    role, facts.description, facts.name, team=facts.team, workflow=workflow
                 )
                 self.teams |= set() if facts.team is None else {facts.team}
                 if facts.use_id is not None:
@@ -160,7 +163,8 @@ class SubAgents:
                 role = member.role or roles.get(known.name)
                 known.fill(parent=member.parent, role=role, description=member.description)
             if known.workflow is not None:
-                known.fill(parent=self._workflows.get(known.workflow))
+                label = self._labels.get(agent_id)
+                known.fill(parent=self._workflows.get(known.workflow), name=label)
             agent.role = agent.role or known.role
             agent.description = agent.description or known.description
             agent.name = agent.name or known.name

@@ -40,10 +40,9 @@ from runcard.transcripts.content import (
     text_of,
 )
 from runcard.transcripts.session_file import file_lines, read_document
-from runcard.transcripts.step_text import plain_text
+from runcard.transcripts.step_text import LEFT_OUT, plain_text
 
 _MOST_FAILED = 10_000  # tool uses without a result
-_LONGEST_DESCRIPTION = 1000  # characters
 
 
 def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
@@ -114,6 +113,14 @@ class ThreadReader:
         self._aborted_turn: str | None = None
         self._model: str | None = None
         self._time = NO_TIME
+        self._readers: dict[str, Callable[[dict[str, Any]], None]] = {
+            "response_item": self._read_item,
+            "event_msg": self._read_event,
+            "turn_context": self._read_turn,
+            "compacted": self._read_compaction,
+            "token_usage_record": self._read_usage,
+            "inter_agent_communication": self._read_communication,
+        }
         if thread.is_subagent:
             self._agent.name, self._agent.role = thread.name or thread.role or thread.path, thread.role
         if thread.created >= 0 and self._agent.started < 0:
@@ -129,18 +136,22 @@ class ThreadReader:
                 self._read_record(object_of(item))
             self._steps.flush()
             return
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace() or (lines is not None and hash(line) in lines):
                 continue
             if not is_complete:
                 content.add_unread(number, "the line is too long")
+                self._add("note", LEFT_OUT, time=NO_TIME)
                 continue
             if lines is not None:
                 lines.add(hash(line))
             try:
-                self._read_record(decode_record(line))
+                record = decode_record(line)
             except ValueError as error:
                 content.add_unread(number, str(error))
+            else:
+                self._read_record(record)
+        self._note_history()
         self._steps.flush()
         unread += content.unread_parts(path)
 
@@ -151,23 +162,17 @@ class ThreadReader:
             if text_of(record_type) in OLD_TYPES:
                 self._read_item(record)
         elif not self._history.is_history(record, self._time):
-            if self._history.records and not self._has_history_note:
-                self._has_history_note = True
-                parent = self._thread.fork_of or self._thread.spawner
-                text = f"The file begins with {self._history.records:,} lines of session {parent}."
-                self._add("note", text, time=self._thread.created)
-            read = {
-                "response_item": self._read_item,
-                "event_msg": self._read_event,
-                "turn_context": self._read_turn,
-                "compacted": lambda _: self._add("note", "The conversation was compacted.", is_input=True),
-                "token_usage_record": lambda usage: self._steps.record_usage(
-                    text_of(usage.get("response_id"))
-                ),
-                "inter_agent_communication": self._read_communication,
-            }.get(record_type if isinstance(record_type, str) else "")
+            self._note_history()
+            read = self._readers.get(record_type) if isinstance(record_type, str) else None
             if read is not None:
                 read(payload)
+
+    def _note_history(self) -> None:
+        if self._history.records and not self._has_history_note:
+            self._has_history_note = True
+            parent = self._thread.fork_of or self._thread.spawner
+            text = f"The file begins with {self._history.records:,} lines of session {parent}."
+            self._add("note", text, time=self._thread.created)
 
     def _add(
         self,
@@ -188,6 +193,12 @@ class ThreadReader:
             self._model = model
             self._add("note", f"Model: {model}")
         self._activity.folder = self._activity.folder or text_of(turn.get("cwd"))
+
+    def _read_compaction(self, _: dict[str, Any]) -> None:
+        self._add("note", "The conversation was compacted.", is_input=True)
+
+    def _read_usage(self, usage: dict[str, Any]) -> None:
+        self._steps.record_usage(text_of(usage.get("response_id")))
 
     # What goes to the model
 
@@ -226,7 +237,7 @@ class ThreadReader:
         if text and self._texts.is_new(source, "user", text):
             self._is_interrupted = False
             if self._thread.is_subagent and self._agent.description is None:
-                self._agent.description = text[:_LONGEST_DESCRIPTION]
+                self._agent.description = text_of(text)
             self._add("user", text)
 
     def _add_reply(self, source: Source, text: str, *, is_end: bool = True) -> None:

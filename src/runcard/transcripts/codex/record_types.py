@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runcard.transcripts.content import is_one_of
+from runcard.transcripts.content import text_of
 
 NAME = "codex"
 
@@ -37,7 +37,7 @@ _HEADER_FIELDS = frozenset(["instructions", "git", "cwd", "cli_version"])
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of Codex."""
-    is_enveloped = "payload" in record and is_one_of(record.get("type"), KNOWN_TYPES)
+    is_enveloped = "payload" in record and text_of(record.get("type")) in KNOWN_TYPES
     return is_enveloped or is_old_header(record) or is_old_document(record)
 
 

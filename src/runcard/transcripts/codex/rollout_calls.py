@@ -36,7 +36,6 @@ from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread
 from runcard.transcripts.content import (
     FileContent,
     decode_record,
-    is_one_of,
     milliseconds,
     object_of,
     text_of,
@@ -145,7 +144,7 @@ class _RolloutReader:
                 self._set_meta(payload, milliseconds(record.get("timestamp")))
             elif record_type is None and ("record_type" in record or is_old_header(record)):
                 self.has_old_records = True
-            elif not is_one_of(record_type, KNOWN_TYPES):
+            elif text_of(record_type) not in KNOWN_TYPES:
                 self._content.add_unknown_type(record_type)
         except UsageError as error:
             self._content.add_unread(number, f"usage: {error.message}"[:200])
@@ -174,12 +173,12 @@ class _RolloutReader:
             if total is None:
                 return
             last = _difference(total, self._totals)
-        totals = tuple(total.get(name) for name in _FIELDS) if total is not None else None
+        totals = _values(total) if total is not None else None
         if totals is not None and totals == self._totals:
             return
         self._totals = totals or self._totals
         kind, counts = self._usage(last)
-        identity = hash((totals, tuple(last.get(name) for name in _FIELDS)))
+        identity = hash((totals, _values(last)))
         self._has_calls = True
         self._thread.events.append(
             CountedEvent(identity, _sum(total or last), Call(time, self._origin(), kind, counts))
@@ -216,6 +215,12 @@ _FIELDS = (
     "reasoning_output_tokens",
     "total_tokens",
 )
+
+
+def _values(usage: Mapping[str, Any]) -> tuple[object, ...]:
+    """The fields of a usage, to be compared; a list or an object is none of them."""
+    values = (usage.get(name) for name in _FIELDS)
+    return tuple(None if isinstance(value, list | dict) else value for value in values)
 
 
 def _sum(usage: Mapping[str, Any]) -> int:

@@ -4,7 +4,7 @@ from typing import Literal
 
 Source = Literal["item", "event", "completed item", "turn end"]
 _MOST_TEXTS = 1000  # whose other records may still come
-_NOT_IN_ALL = frozenset({"[image]", "[audio]"})
+_NOT_IN_ALL = ("[image]", "[audio]")
 
 
 class ShownTexts:
@@ -15,8 +15,9 @@ class ShownTexts:
 
     def is_new(self, source: Source, kind: str, text: str) -> bool:
         """Whether no other source had this text, or not as often."""
-        words = [word for word in text.split() if word not in _NOT_IN_ALL]
-        counts = self._counts.setdefault(hash((kind, *words)), {})
+        for part in _NOT_IN_ALL:
+            text = text.replace(part, " ")
+        counts = self._counts.setdefault(hash((kind, *text.split())), {})
         shown = max(counts.values(), default=0)
         counts[source] = counts.get(source, 0) + 1
         if len(self._counts) > _MOST_TEXTS:

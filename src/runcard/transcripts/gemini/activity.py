@@ -20,6 +20,7 @@ from runcard.transcripts.content import (
 from runcard.transcripts.gemini.chat_meta import ChatMeta
 from runcard.transcripts.gemini.message_texts import (
     content_text,
+    has_model,
     response_texts,
     short_note,
     thought_text,
@@ -27,9 +28,8 @@ from runcard.transcripts.gemini.message_texts import (
 )
 from runcard.transcripts.gemini.sessions import read_chat
 from runcard.transcripts.session_file import file_lines, read_document
-from runcard.transcripts.step_text import plain_text
+from runcard.transcripts.step_text import LEFT_OUT, plain_text
 
-_LONGEST_DESCRIPTION = 1000  # characters
 _CANCELLED = "Request cancelled."
 _STATUS: dict[str, Status] = {
     "GOAL": "completed",
@@ -67,10 +67,10 @@ class MessageReader:
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
         self._id, self._activity = chat.agent, activity
         self._agent = activity.agent(chat.agent)
-        self._thoughts: dict[str, int] = {}  # how many are shown, by message
-        self._said: set[str] = set()  # ids of messages whose text is shown
-        self._used: set[str] = set()  # ids of tool uses that are shown
-        self._answered: set[str] = set()  # and of their results
+        self._thoughts: dict[int, int] = {}  # how many are shown, by the hash of the id of a message
+        self._said: set[int] = set()  # the hashes of the ids of messages whose text is shown
+        self._used: set[int] = set()  # and of tool uses
+        self._answered: set[int] = set()  # and of those whose result is shown
 
     def read(self, path: str, unread: list[UnreadPart]) -> None:
         """Read a file."""
@@ -78,26 +78,30 @@ class MessageReader:
         if path.endswith(".json"):
             document = read_document(path, unread)
             self._set_meta(document)
-            self._read_messages(document.get("messages"), is_repeated=False)
+            for message in _objects(document.get("messages")):
+                self._read_message(message)
             return
         content = FileContent()
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace():
                 continue
             if not is_complete:
                 content.add_unread(number, "the line is too long")
+                self._add("note", LEFT_OUT, NO_TIME)
                 continue
             try:
-                self._read_record(decode_record(line))
+                record = decode_record(line)
             except ValueError as error:
                 content.add_unread(number, str(error))
+            else:
+                self._read_record(record)
         unread += content.unread_parts(path)
 
     def _read_record(self, record: dict[str, Any]) -> None:
         if "$set" in record:
             changes = object_of(record["$set"])
             self._set_meta(changes)
-            self._read_messages(changes.get("messages"), is_repeated=True)
+            self._read_conversation(_objects(changes.get("messages")))
         elif "$rewindTo" in record:
             text = f"The conversation was taken back to before message {text_of(record['$rewindTo'])}."
             self._add("note", text, NO_TIME)
@@ -113,17 +117,32 @@ class MessageReader:
         if self._id == MAIN:
             self._activity.title = text_of(meta.get("summary")) or self._activity.title
 
-    def _read_messages(self, messages: object, *, is_repeated: bool) -> None:
-        for message in messages if isinstance(messages, list) else ():
-            self._read_message(object_of(message), is_repeated=is_repeated)
+    def _read_conversation(self, messages: list[dict[str, Any]]) -> None:
+        """Read the whole conversation, written anew: what was compacted has new ids, and no model."""
+        own, new = [], 0
+        for message in messages:
+            if has_model(message):
+                own.append(message)
+            elif text := content_text(message.get("content")):
+                note = short_note(text)
+                is_new = self._is_first(message)
+                new += is_new and note is None
+                if is_new and note is not None:
+                    self._add("note", note, milliseconds(message.get("timestamp")))
+        if new:
+            time = max(milliseconds(message.get("timestamp")) for message in messages)
+            text = f"The conversation was written anew: {new:,} of its {len(messages):,} messages are new."
+            self._add("note", text, time)
+        for message in own:
+            self._read_message(message)
 
     def _add(self, kind: Any, text: str, time: int, **fields: Any) -> None:  # noqa: ANN401 - those of Entry
         self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
-    def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
-        kind, time = message.get("type"), milliseconds(message.get("timestamp"))
+    def _read_message(self, message: dict[str, Any]) -> None:
+        kind, time = text_of(message.get("type")), milliseconds(message.get("timestamp"))
         if kind == "gemini":
-            self._read_reply(message, time, is_repeated=is_repeated)
+            self._read_reply(message, time)
         elif kind == "user":
             self._add_results(message.get("content"), time)
             self._read_user(message, time)
@@ -137,9 +156,7 @@ class MessageReader:
         name = text_of(message.get("id"))
         if name is None:
             return True
-        is_new = name not in self._said
-        self._said.add(name)
-        return is_new
+        return _is_added(name, self._said)
 
     def _read_user(self, message: dict[str, Any], time: int) -> None:
         text = content_text(message.get("displayContent")) or content_text(message.get("content"))
@@ -150,45 +167,36 @@ class MessageReader:
             self._add("note", note, time)
             return
         if self._id != MAIN and self._agent.description is None:
-            self._agent.description = text[:_LONGEST_DESCRIPTION]
+            self._agent.description = text_of(text)
         self._add("user", text, time)
 
-    def _read_reply(self, message: dict[str, Any], time: int, *, is_repeated: bool) -> None:
-        name = text_of(message.get("id"))
-        has_model = text_of(message.get("model")) or isinstance(message.get("tokens"), dict)
-        call = name if has_model else None  # else Gemini CLI wrote it
+    def _read_reply(self, message: dict[str, Any], time: int) -> None:
+        call = text_of(message.get("id")) if has_model(message) else None  # else Gemini CLI wrote it
         self._add_thoughts(message, time, call)
         uses = tool_calls_in(message)
         text = content_text(message.get("content"))
         if text and self._is_first(message):
-            if is_repeated and call is None:
-                self._add("note", text, time)
-            else:
-                self._add("assistant", text, time, call=call, is_end=not uses)
+            self._add("assistant", text, time, call=call, is_end=not uses)
         for use in uses:
             self._read_tool_use(use, time, call)
 
     def _add_thoughts(self, message: dict[str, Any], time: int, call: str | None) -> None:
-        thoughts, name = message.get("thoughts"), text_of(message.get("id")) or ""
+        thoughts, name = message.get("thoughts"), text_of(message.get("id"))
         texts = [thought_text(thought) for thought in thoughts] if isinstance(thoughts, list) else []
-        for text in texts[self._thoughts.get(name, 0) if name else 0 :]:
-            if text:
-                self._add("thinking", text, time, call=call)
-        if texts and name:
-            self._thoughts[name] = max(len(texts), self._thoughts.get(name, 0))
+        shown = self._thoughts.get(hash(name), 0) if name else 0
+        for text in filter(None, texts[shown:]):
+            self._add("thinking", text, time, call=call)
+        if name and len(texts) > shown:
+            self._thoughts[hash(name)] = len(texts)
 
     def _read_tool_use(self, use: dict[str, Any], time: int, call: str | None) -> None:
         name, use_id = text_of(use.get("name")) or "unknown", text_of(use.get("id"))
-        if use_id is None or use_id not in self._used:
-            text = str(use["text"])
-            self._add("tool use", text, time, name=name, use_id=use_id, call=call)
-            self._used.add(use_id or "")
+        if use_id is None or _is_added(use_id, self._used):
+            self._add("tool use", use["text"], time, name=name, use_id=use_id, call=call)
         self._read_agent(use)
         status = text_of(use.get("status"))
-        if status is None or status in _UNFINISHED or (use_id or "") in self._answered:
+        if status is None or status in _UNFINISHED or (use_id and not _is_added(use_id, self._answered)):
             return
-        if use_id:
-            self._answered.add(use_id)
         ended = milliseconds(use.get("timestamp"))
         texts = [text for _, text, _ in response_texts(use.get("result"))]
         result = "\n".join(texts) or content_text(use.get("resultDisplay"))
@@ -202,8 +210,7 @@ class MessageReader:
     def _add_results(self, content: object, time: int) -> None:
         """The results of tools in a user message, where the tool use does not have them."""
         for use_id, text, is_error in response_texts(content):
-            if use_id not in self._answered:
-                self._answered.add(use_id)
+            if not use_id or _is_added(use_id, self._answered):
                 self._add("tool result", text, time, use_id=use_id or None, is_error=is_error)
 
     def _read_agent(self, use: dict[str, Any]) -> None:
@@ -225,3 +232,14 @@ class MessageReader:
             reason = match[1] if match else None
         if reason is not None:
             agent.status = _STATUS.get(reason, agent.status)
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [object_of(value) for value in values] if isinstance(values, list) else []
+
+
+def _is_added(name: str, shown: set[int]) -> bool:
+    """Whether an id is new in a set, to which it is added."""
+    size = len(shown)
+    shown.add(hash(name))
+    return len(shown) > size

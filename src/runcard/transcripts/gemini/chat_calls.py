@@ -13,7 +13,6 @@ from runcard.transcripts.calls import Call, CallOrigin, call_key, kind_and_count
 from runcard.transcripts.content import (
     FileContent,
     decode_record,
-    is_one_of,
     milliseconds,
     object_of,
     text_of,
@@ -85,7 +84,7 @@ class _ChatReader:
         record_type = record.get("type")
         if record_type is None and ("sessionId" in record or "projectHash" in record):
             self._meta = record | {name: value for name, value in self._meta.items() if name not in record}
-        elif not is_one_of(record_type, _KNOWN_TYPES):
+        elif text_of(record_type) not in _KNOWN_TYPES:
             self.content.add_unknown_type(record_type)
         elif isinstance(tokens := record.get("tokens"), dict):
             try:

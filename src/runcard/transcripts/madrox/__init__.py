@@ -5,7 +5,7 @@ It counts words, not tokens, and makes no calls of its own. The calls of its age
     log_folder         the folders of logs, and what each file is
     instances          the agents, and the session of each
     steps              what they said, and what went wrong
-    export             what is stored of the files that all sessions share
+    session_rows       what is stored of the files that all sessions share
     agent_transcripts  the session files of the agents, and the calls in them
 """
 
@@ -15,15 +15,31 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart
-from runcard.transcripts.madrox.export import export_lines
 from runcard.transcripts.madrox.instances import TeamInstance, audit_events, read_instances
 from runcard.transcripts.madrox.log_folder import LogFolder, folders, log_file, log_folders, subfolders
+from runcard.transcripts.madrox.session_rows import export_lines
 from runcard.transcripts.madrox.steps import add_agent, add_event, add_steps
 
 if TYPE_CHECKING:
     from runcard.transcripts.reading import TranscriptCalls
 
-__all__ = ["folders", "subfolders"]
+__all__ = [
+    "IS_DIVISIBLE",
+    "NAME",
+    "NOT_WRITTEN",
+    "TITLE",
+    "agent_calls",
+    "export",
+    "folders",
+    "is_exported",
+    "is_session_file",
+    "is_session_record",
+    "read",
+    "read_activity",
+    "sessions",
+    "subfolders",
+    "workspaces",
+]
 
 NAME = "madrox"
 TITLE = "Madrox"
@@ -33,8 +49,6 @@ NOT_WRITTEN = (
     "calls that ended before their usage was reported",
 )
 IS_DIVISIBLE = False
-HAS_CALLS = False  # an agent without a call is one whose calls are not known
-STARTS_ANYWHERE = True  # its sessions belong to no directory
 
 _COPIED = frozenset({"communication.jsonl", "tmux_output.log"})  # they only grow; the others are exported
 
@@ -96,7 +110,9 @@ def _agent_files(instances: Iterable[TeamInstance]) -> dict[str, str | None]:
     return found
 
 
-def _instances_of(files: SessionFiles, unread: list[UnreadPart]) -> Iterator[tuple[LogFolder, dict[str, TeamInstance]]]:
+def _instances_of(
+    files: SessionFiles, unread: list[UnreadPart]
+) -> Iterator[tuple[LogFolder, dict[str, TeamInstance]]]:
     """The instances of a session, by the folder of logs that they are in."""
     for folder in log_folders(files.paths).values():
         found = read_instances(folder, unread)
@@ -110,7 +126,7 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
         for instance in instances.values():
             add_agent(instance, activity)
         for event in audit_events(folder, []):
-            if event.instance in instances or event.type == "manager_daemon_failure":
+            if any(name in instances for name in event.instances):
                 add_event(event, activity)
         for name, instance in instances.items():
             unread += add_steps(instance, folder, activity)

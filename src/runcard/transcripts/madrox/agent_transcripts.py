@@ -8,15 +8,18 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.transcripts import claude_code, codex
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import CallOrigin, CallTable
-from runcard.transcripts.content import TranscriptFile, UnreadPart
+from runcard.transcripts.content import TranscriptFile
 from runcard.transcripts.madrox.instances import TeamInstance
 from runcard.transcripts.reading import TranscriptCalls, read_files
 from runcard.transcripts.sources import below
+
+if TYPE_CHECKING:
+    from runcard.transcripts.content import UnreadPart
 
 NAME = "madrox"
 _NOT_A_LETTER = re.compile(r"[^a-zA-Z0-9]")
@@ -33,6 +36,10 @@ class AgentSession(NamedTuple):
     instance: TeamInstance | None  # None: several instances have this workspace
     between: tuple[int, int] | None  # the time of the instance, where the workspace is not its own
 
+    def has(self, time: int) -> bool:
+        """Whether a call at that time may be one of the instance."""
+        return self.between is None or self.between[0] <= time <= self.between[1]
+
 
 def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]) -> list[AgentSession]:
     """The sessions of the agents of these instances."""
@@ -42,7 +49,10 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
             by_workspace.setdefault(os.path.realpath(instance.workspace), []).append(instance)
     found = []
     for workspace, owners in by_workspace.items():
-        for session in (*_claude_sessions(workspace, owners, environ), *_codex_sessions(workspace, owners, environ)):
+        for session in (
+            *_claude_sessions(workspace, owners, environ),
+            *_codex_sessions(workspace, owners, environ),
+        ):
             only = owners[0] if len(owners) == 1 else None
             is_own = only is not None and _is_own(workspace, only)
             found.append(AgentSession(session, owners[0].session, only, None if is_own else _time(owners)))
@@ -65,9 +75,15 @@ def _time(owners: list[TeamInstance]) -> tuple[int, int]:
     return min(owner.created for owner in owners), max(ends)
 
 
+def _may_run(harness: str, owners: list[TeamInstance]) -> bool:
+    return any(owner.harness in {harness, None} for owner in owners)
+
+
 def _claude_sessions(
     workspace: str, owners: list[TeamInstance], environ: Mapping[str, str]
 ) -> Iterator[SessionFiles]:
+    if not _may_run("claude", owners):
+        return
     paths = {workspace, *(owner.workspace for owner in owners if owner.workspace)}
     names = {_NOT_A_LETTER.sub("-", path.rstrip("/")) for path in paths}
     for projects in claude_code.folders(environ):
@@ -78,7 +94,7 @@ def _claude_sessions(
 def _codex_sessions(
     workspace: str, owners: list[TeamInstance], environ: Mapping[str, str]
 ) -> Iterator[SessionFiles]:
-    if all(owner.harness not in {"codex", None} for owner in owners):
+    if not _may_run("codex", owners):
         return
     for folder in codex.folders(environ):
         days = [os.path.join(folder, f"{day:%Y/%m/%d}") for day in _days(owners)]
@@ -112,10 +128,10 @@ def _sessions_in(tool: str, folders: list[str], workspace: str) -> Iterator[Sess
 
 def agent_calls(sessions: Iterable[AgentSession]) -> TranscriptCalls:
     """The calls in the sessions of agents, as those of their instances; each call once."""
-    owners: dict[tuple[str, str], AgentSession] = {}
+    owners: dict[tuple[str, str], list[AgentSession]] = {}
     files: dict[str, TranscriptFile] = {}
     for session in sessions:
-        owners.setdefault((session.files.tool, session.files.session), session)
+        owners.setdefault((session.files.tool, session.files.session), []).append(session)
         for path in session.files.paths:
             if os.path.isfile(path):
                 files[path] = TranscriptFile(session.files.tool, path, os.path.getsize(path))
@@ -124,14 +140,16 @@ def agent_calls(sessions: Iterable[AgentSession]) -> TranscriptCalls:
     return read
 
 
-def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], AgentSession]) -> CallTable:
+def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], list[AgentSession]]) -> CallTable:
     def origin(old: CallOrigin, time: int) -> CallOrigin | None:
-        owner = owners.get((old.tool, old.session or ""))
-        if owner is None:
-            return None  # a copy from a session that is no agent's
-        if owner.between is not None and not owner.between[0] <= time <= owner.between[1]:
+        known = owners.get(
+            (old.tool, old.session or ""), ()
+        )  # none: a copy from a session that is no agent's
+        fitting = [each for each in known if each.has(time)]
+        if not fitting:
             return None
-        name, own = (None, None) if owner.instance is None else (owner.instance.name, owner.instance.id)
-        return CallOrigin(NAME, owner.team, name or own, old.project, old.branch, agent_id=own)
+        only = fitting[0].instance if len(fitting) == 1 else None
+        name, own = (None, None) if only is None else (only.name or only.id, only.id)
+        return CallOrigin(NAME, fitting[0].team, name, old.project, old.branch, agent_id=own)
 
     return table.with_origins(origin)

@@ -53,6 +53,7 @@ class TeamInstance:
     last_activity: int = NO_TIME
     requests: int | None = None
     error: str | None = None
+    is_suspended: bool = False  # by the audit trail
     session: str = ""
     audit: dict[str, None] = field(default_factory=dict)  # the files that name it
 
@@ -88,13 +89,23 @@ class AuditEvent(NamedTuple):
     details: dict[str, Any]
     timestamp: str | None  # as it was written
 
+    @property
+    def instances(self) -> list[str]:
+        """Those that it is about: one, or all that a failure of Madrox affected."""
+        if self.type != "manager_daemon_failure":
+            return [self.instance]
+        affected = self.details.get("affected_instances")
+        return [name for name in affected if isinstance(name, str)] if isinstance(affected, list) else []
+
 
 def audit_events(folder: LogFolder, unread: list[UnreadPart]) -> Iterator[AuditEvent]:
-    """The events of all files; one that is in two files, since its file was renamed meanwhile, comes twice."""
+    """The events of all files; a line that is there twice, since a file was copied, is one event."""
+    seen: set[int] = set()
     for path in folder.audit:
         for number, line, is_complete in file_lines(path, unread):
-            if line.isspace():
+            if line.isspace() or hash(line) in seen:
                 continue
+            seen.add(hash(line))
             try:
                 if not is_complete:
                     raise ValueError("the line is too long")  # noqa: TRY301
@@ -104,7 +115,9 @@ def audit_events(folder: LogFolder, unread: list[UnreadPart]) -> Iterator[AuditE
                 continue
             kind, instance = text_of(record.get("event_type")), text_of(record.get("instance_id"))
             if kind not in _KNOWN_EVENTS or instance is None:
-                unread.append(UnreadPart(path, number, f"an event of unknown type {(kind or 'no type')[:80]}"))
+                unread.append(
+                    UnreadPart(path, number, f"an event of unknown type {(kind or 'no type')[:80]}")
+                )
                 continue
             stamp = text_of(record.get("timestamp"))
             yield AuditEvent(path, local_time(stamp), kind, instance, object_of(record.get("details")), stamp)
@@ -112,6 +125,15 @@ def audit_events(folder: LogFolder, unread: list[UnreadPart]) -> Iterator[AuditE
 
 def read_instances(folder: LogFolder, unread: list[UnreadPart]) -> dict[str, TeamInstance]:
     """All instances of a folder, by id, each with its session."""
+    found = _read_state(folder, unread)
+    _read_audit(folder, found, unread)
+    for name in folder.instances:
+        _add_metadata(found.setdefault(name, TeamInstance(name)), folder, unread)
+    _assign_sessions(folder, found, unread)
+    return found
+
+
+def _read_state(folder: LogFolder, unread: list[UnreadPart]) -> dict[str, TeamInstance]:
     found: dict[str, TeamInstance] = {}
     if folder.state is not None:
         for name, record in read_document(folder.state, unread).items():
@@ -119,13 +141,23 @@ def read_instances(folder: LogFolder, unread: list[UnreadPart]) -> dict[str, Tea
                 found[name] = _of_state(name, record)
             else:
                 unread.append(UnreadPart(folder.state, None, f"instance {name[:80]} is not an object"))
-    for event in audit_events(folder, unread):
-        if event.type != "manager_daemon_failure":
-            _add_event(found.setdefault(event.instance, TeamInstance(event.instance)), event)
-    for name in folder.instances:
-        _add_metadata(found.setdefault(name, TeamInstance(name)), folder, unread)
-    _assign_sessions(folder, found, unread)
     return found
+
+
+def _read_audit(folder: LogFolder, found: dict[str, TeamInstance], unread: list[UnreadPart]) -> None:
+    """Add what the audit trail says, also about instances that the state has forgotten."""
+    failures = []
+    for event in audit_events(folder, unread):
+        if event.type == "manager_daemon_failure":
+            failures.append(event)
+        else:
+            _add_event(found.setdefault(event.instance, TeamInstance(event.instance)), event)
+    for event in failures:
+        for instance in filter(None, map(found.get, event.instances)):
+            instance.audit[event.path] = None
+    for instance in found.values():
+        if instance.is_suspended:
+            instance.fill(state="suspended", ended=instance.last_activity)
 
 
 def _of_state(name: str, record: dict[str, Any]) -> TeamInstance:
@@ -151,6 +183,7 @@ def _add_event(instance: TeamInstance, event: AuditEvent) -> None:
     details = event.details
     instance.audit[event.path] = None
     instance.last_activity = max(instance.last_activity, event.time)
+    instance.is_suspended = event.type == "instance_suspended"
     instance.fill(name=text_of(details.get("instance_name")))
     if event.type == "instance_spawn":
         instance.fill(
@@ -196,11 +229,9 @@ def _assign_sessions(folder: LogFolder, found: dict[str, TeamInstance], unread: 
 
 
 def _start(session: str | None) -> int:
+    """When a server was started: its session is named after it, in local time."""
     match = _SESSION.fullmatch(session or "")
-    try:
-        return NO_TIME if match is None else local_time(datetime.strptime(match[1], "%Y%m%d_%H%M%S").isoformat())  # noqa: DTZ007
-    except ValueError:
-        return NO_TIME
+    return NO_TIME if match is None else local_time(match[1].replace("_", "T"))
 
 
 def _day(instance: TeamInstance) -> str:

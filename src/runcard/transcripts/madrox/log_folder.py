@@ -29,8 +29,8 @@ def folders(environ: Mapping[str, str]) -> list[str]:
 
 def subfolders(folder: str) -> list[str]:
     """The parts of a folder of logs that are read, and those of the folders in it. Workspaces are not among them."""
-    found = []
-    for root in (folder, *_folders_in(folder)):
+    found = [os.path.join(folder, name) for name in _PARTS]
+    for root in _folders_in(folder):
         found += [path for name in _PARTS if os.path.isdir(path := os.path.join(root, name))]
     return found
 

@@ -43,9 +43,8 @@ def add_event(event: AuditEvent, activity: SessionActivity) -> None:
             activity.agent(event.instance).response_times.append(float(seconds))
     elif event.type == "manager_daemon_failure":
         reason = text_of(event.details.get("failure_reason")) or "manager daemon failure"
-        affected = event.details.get("affected_instances")
-        for name in affected if isinstance(affected, list) else ():
-            if isinstance(name, str) and name in activity.agents:
+        for name in event.instances:
+            if name in activity.agents:
                 activity.add_error(name, AgentError(event.time, reason, "crashed", is_retried=True))
 
 
@@ -139,4 +138,6 @@ def last_screen(path: str) -> tuple[int, str]:
     if not frames:
         return NO_TIME, data.decode("utf-8", "replace").strip("\n")
     last = frames[-1]
-    return local_time(last[1].decode("utf-8", "replace")), data[last.end() :].decode("utf-8", "replace").strip("\n")
+    return local_time(last[1].decode("utf-8", "replace")), data[last.end() :].decode(
+        "utf-8", "replace"
+    ).strip("\n")

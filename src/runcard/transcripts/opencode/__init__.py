@@ -8,7 +8,7 @@ parent.
     database, message_files   where it is kept
     message_calls   the call in a message
     steps           what the agents said and did
-    export          the rows of one session, as they are stored in an import
+    session_rows    the rows of one session, as they are stored in an import
 """
 
 import os
@@ -22,7 +22,6 @@ from runcard.files import printable, read_stream
 from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
 from runcard.transcripts.opencode.database import TABLES, Database, open_database
-from runcard.transcripts.opencode.export import export_lines
 from runcard.transcripts.opencode.message_calls import NAME, add_call
 from runcard.transcripts.opencode.message_files import MessageFiles, session_in, session_of, session_row
 from runcard.transcripts.opencode.records import (
@@ -33,9 +32,23 @@ from runcard.transcripts.opencode.records import (
     SessionSource,
     facts_of,
 )
+from runcard.transcripts.opencode.session_rows import export_lines
 from runcard.transcripts.opencode.steps import read_steps
 
-__all__ = ["NAME"]
+__all__ = [
+    "IS_DIVISIBLE",
+    "NAME",
+    "NOT_WRITTEN",
+    "TITLE",
+    "export",
+    "folders",
+    "is_session_file",
+    "is_session_record",
+    "read",
+    "read_activity",
+    "sessions",
+    "subfolders",
+]
 
 TITLE = "OpenCode"
 NOT_WRITTEN = ("titles of sessions", "calls that ended before their usage was reported")

@@ -3,14 +3,16 @@
 import json
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.madrox.instances import TeamInstance, audit_events
 from runcard.transcripts.madrox.log_folder import LogFolder
 from runcard.transcripts.session_file import file_lines
 
-_NOT_EXPORTED = frozenset({"audit"})
+if TYPE_CHECKING:
+    from runcard.transcripts.content import UnreadPart
+
+_NOT_EXPORTED = frozenset({"audit", "is_suspended"})
 _DETAILS = (
     "instance_name",
     "role",
@@ -40,9 +42,7 @@ def export_lines(folder: LogFolder, instances: dict[str, TeamInstance]) -> Itera
         facts = {each.name: getattr(instance, each.name) for each in fields(instance)}
         yield _line("instance", {name: facts[name] for name in facts if name not in _NOT_EXPORTED})
     for event in audit_events(folder, unread):
-        affected = event.details.get("affected_instances")
-        names = affected if isinstance(affected, list) else ()
-        if event.instance in instances or any(isinstance(name, str) and name in instances for name in names):
+        if any(name in instances for name in event.instances):
             details = {name: event.details[name] for name in _DETAILS if name in event.details}
             facts = {"timestamp": event.timestamp, "event_type": event.type, "instance_id": event.instance}
             yield _line("event", facts | {"details": details})

@@ -271,6 +271,25 @@ def test_where_the_first_file_is_gone_its_lines_are_in_the_other(tmp_path: Path)
     assert {call.origin.session for call in calls(TOOL, tmp_path)} == {"s-1"}
 
 
+def fork(session: str, began: str) -> list[Json]:
+    return [
+        {"type": "queue-operation", "timestamp": began, "sessionId": session},
+        said("First.", "first", sessionId=session, timestamp="2026-11-02T09:00:00Z"),
+        reply(text("Hello."), uuid="second", time="2026-11-02T09:00:01Z", sessionId=session),
+        said(session, f"u-{session}", sessionId=session, timestamp="2026-11-02T12:00:00Z"),
+    ]
+
+
+def test_the_session_that_a_fork_was_made_from_begins_with_the_same_message(tmp_path: Path) -> None:
+    """The fork of a fork may be made from either."""
+    claude(tmp_path, *fork("s-1", "2026-11-02T09:00:00Z"))
+    claude(tmp_path, *fork("s-2", "2026-11-02T10:00:00Z"), name="s-2.jsonl")
+    assert read_sessions(TOOL, tmp_path)["s-2"].activity.resumed_from == "s-1"
+    claude(tmp_path, *fork("s-3", "2026-11-02T11:00:00Z"), name="s-3.jsonl")
+    found = {session: read.activity.resumed_from for session, read in read_sessions(TOOL, tmp_path).items()}
+    assert found == {"s-1": None, "s-2": "s-1", "s-3": None}
+
+
 def test_the_same_session_in_two_projects(tmp_path: Path) -> None:
     claude(tmp_path, said("one", "u-1"))
     write(tmp_path / "projects/-other/s-1.jsonl", said("two", "u-2"))
