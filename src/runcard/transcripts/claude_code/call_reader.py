@@ -42,7 +42,12 @@ if TYPE_CHECKING:
 NAME = "claude-code"
 TITLE = "Claude Code"
 NOT_WRITTEN = (
-    "titles of sessions and other helper calls",
+    "titles of sessions",
+    "summaries of compacted conversations",
+    "searches and pages of its web tools",
+    "hooks that ask a model",
+    "other helper calls",
+    "sessions that it does not save",
     "calls that ended before their usage was reported",
 )
 IS_DIVISIBLE = True  # no line depends on another
@@ -212,8 +217,10 @@ class _SessionReader:
         sent = usage.input_tokens + usage.cache_read_input_tokens + written
         if sent > MAX_COUNT or (split is not None and split.ephemeral_5m_input_tokens + long > written):
             return False
+        is_final = usage.output_tokens > _PLACEHOLDER
+        if not is_final and message.stop_reason:  # its content decides
+            return False
         time = max(NO_TIME, round(record.timestamp.timestamp() * 1000))
-        is_final = bool(message.stop_reason) or usage.output_tokens > _PLACEHOLDER
         is_copy = record.forkedFrom is not MISSING or 0 <= time < self.began
         kind = self._kinds.get(
             (message.model, (usage.service_tier, usage.speed, usage.inference_geo), is_final)
@@ -277,7 +284,7 @@ class _SessionReader:
             return [(UsageKind(model, None, source=None, known=0), (0, 0, 0, 0, 0, 0))]
         plain = None if _has_server_tools(message) else anthropic.plain_counts(usage)
         if plain is not None:
-            is_final = bool(message.get("stop_reason")) or plain[1] > _PLACEHOLDER
+            is_final = _is_final(message, plain[1])
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
             tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
             if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
@@ -286,10 +293,8 @@ class _SessionReader:
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
         calls = []
         for call in whole.calls:
-            is_begun = (
-                call is whole and whole.stop_reason is None and (call.tokens.output or 0) <= _PLACEHOLDER
-            )
-            source: Source = "partial" if is_begun else "reported"
+            is_final = call is not whole or _is_final(message, call.tokens.output or 0)
+            source: Source = "reported" if is_final else "partial"
             calls.append(kind_and_counts(call, source=source, model=text_of(call.model)))
         return calls
 
@@ -322,6 +327,20 @@ def _messages(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str | No
                 and "usage" in inner["message"]
             ):
                 yield inner, text_of(data.get("agentId"))
+
+
+def _is_final(message: dict[str, Any], output: int) -> bool:
+    """Whether the count of output tokens is no placeholder: a message that was cut off may have a stop reason, too."""
+    return output > _PLACEHOLDER or (bool(message.get("stop_reason")) and not _has_more_than(message, output))
+
+
+def _has_more_than(message: dict[str, Any], tokens: int) -> bool:
+    """Whether the content of a message needs more tokens: no token is longer than a word, and a tool use has many."""
+    content = message.get("content")
+    blocks = [object_of(block) for block in content] if isinstance(content, list) else []
+    texts = [text_of(block.get("text")) or text_of(block.get("thinking")) or "" for block in blocks]
+    has_tool = any(str(block.get("type")).endswith("tool_use") for block in blocks)
+    return has_tool or sum(len(text.split(None, tokens)) for text in texts) > tokens
 
 
 def _has_server_tools(message: dict[str, Any]) -> bool:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 TITLE = "Codex"
-NOT_WRITTEN = ("calls that ended before their usage was reported",)
+NOT_WRITTEN = ("sessions that it does not save", "calls that ended before their usage was reported")
 IS_DIVISIBLE = False  # the model of a call is in an earlier line
 _OTHER_FILES = frozenset({"session_index.jsonl", "history.jsonl"})  # titles; the user's prompts
 _FOLDERS = ("sessions", "archived_sessions")

@@ -27,7 +27,12 @@ __all__ = [
 ]
 
 TITLE = "Gemini CLI"
-NOT_WRITTEN = ("calls of the model router", "calls that ended before their usage was reported")
+NOT_WRITTEN = (
+    "calls of the model router",
+    "summaries of compacted conversations",
+    "searches and pages of its web tools",
+    "calls that ended before their usage was reported",
+)
 IS_DIVISIBLE = False  # the last record of a message counts
 
 
