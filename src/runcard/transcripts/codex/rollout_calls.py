@@ -34,7 +34,13 @@ from runcard.transcripts.codex.record_types import (
     is_old_header,
 )
 from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.line_reader import LINE_END, read_lines
 from runcard.transcripts.session_file import decode_document
 
