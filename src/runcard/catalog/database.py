@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, TABLES, VERSION, VIEWS
+from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, INDEXES, TABLES, VERSION, VIEWS
 from runcard.errors import StoreError
 from runcard.files import locked, printable
 from runcard.files.user_folders import make_own_folder
@@ -140,6 +140,14 @@ class CatalogDatabase:
     def columns(self, cursor: sqlite3.Cursor) -> list[str]:
         """The names of the columns of a result."""
         return [column[0] for column in cursor.description or ()]
+
+    def make_indexes(self) -> None:
+        """Make the indexes that are missing."""
+        found = {name for (name,) in self.query("SELECT name FROM sqlite_master WHERE type = 'index'")}
+        if missing := [name for name in INDEXES if name not in found]:
+            with self.writing():
+                for name in missing:
+                    self.query(f"CREATE INDEX IF NOT EXISTS {name} ON {INDEXES[name]}")
 
     def take_numbers(self, count: int) -> int:
         """The first of so many numbers for new records, which no other writer gets."""

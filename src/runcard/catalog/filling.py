@@ -66,6 +66,7 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
+    database.make_indexes()
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
