@@ -34,6 +34,7 @@ SHARED = (
     "Performance",
     "Resources",
     "ErrorDetails",
+    "Metric",
 )
 
 ENUMS = {ROLES: "role", ("completed", "error", "timeout", "terminated", "running"): "status"}

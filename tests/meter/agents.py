@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,7 +86,14 @@ def claude_code(folder: Path, url: str, *options: str, prompt: str = "Say hello.
     return Invocation(command, env, folder / "work")
 
 
-def codex(folder: Path, url: str | None, *, provider: bool = False, prompt: str = "Say hello.") -> Invocation:
+def codex(
+    folder: Path,
+    url: str | None,
+    *more: str,
+    provider: bool = False,
+    model: str = "gpt-5",
+    prompt: str = "Say hello.",
+) -> Invocation:
     """Codex: by WebSocket at OpenAI's provider, or by SSE at a provider of the user's own; None: at OpenAI itself."""
     env = agent_environment(folder) | {"CODEX_API_KEY": KEY, "OWN_KEY": KEY}
     settings = [f'openai_base_url="{url}/v1"'] if url else []
@@ -98,37 +105,44 @@ def codex(folder: Path, url: str | None, *, provider: bool = False, prompt: str 
     for setting in settings:
         tomllib.loads(setting)
     options = [word for setting in settings for word in ("-c", setting)]
-    command = ["codex", "exec", "--json", "-m", "gpt-5", "--skip-git-repo-check", *options, prompt]
+    prompts = [prompt] if prompt else []
+    command = ["codex", "exec", "--json", "-m", model, "--skip-git-repo-check", *options, *more, *prompts]
     return Invocation(command, env, folder / "work")
 
 
-def gemini_cli(folder: Path, url: str, *, prompt: str = "Say hello.") -> Invocation:
+def gemini_cli(
+    folder: Path,
+    url: str,
+    *options: str,
+    model: str | None = "gemini-2.5-pro",
+    settings: Mapping[str, object] | None = None,
+    prompt: str = "Say hello.",
+) -> Invocation:
+    """Gemini CLI; without a model its router chooses one."""
     env = agent_environment(folder) | {
         "GEMINI_API_KEY": KEY,
         "GOOGLE_GEMINI_BASE_URL": url,
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
     }
-    settings = {
+    own = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"disableAutoUpdate": True},
     }
-    _write_json(folder / "home" / ".gemini" / "settings.json", settings)
-    command = [
-        "gemini",
-        "-m",
-        "gemini-2.5-pro",
-        "--output-format",
-        "json",
-        "--approval-mode",
-        "yolo",
-        "-p",
-        prompt,
-    ]
+    _write_json(folder / "home" / ".gemini" / "settings.json", {**own, **(settings or {})})
+    models = ["-m", model] if model else []
+    forms = ["--output-format", "json", "--approval-mode", "yolo"]
+    command = ["gemini", *models, *forms, *options, "-p", prompt]
     return Invocation(command, env, folder / "work")
 
 
-def opencode(folder: Path, url: str, *, prompt: str = "Say hello.") -> Invocation:
+def opencode(
+    folder: Path,
+    url: str,
+    *options: str,
+    model: str = "anthropic/claude-sonnet-4-5",
+    prompt: str = "Say hello.",
+) -> Invocation:
     """OpenCode with the URL in its settings."""
     env = agent_environment(folder) | {
         "ANTHROPIC_API_KEY": KEY,
@@ -138,7 +152,7 @@ def opencode(folder: Path, url: str, *, prompt: str = "Say hello.") -> Invocatio
     }
     settings = {"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}}
     _write_json(folder / "home" / ".config" / "opencode" / "opencode.json", settings)
-    command = ["opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "--format", "json", prompt]
+    command = ["opencode", "run", "-m", model, "--format", "json", *options, prompt]
     return Invocation(command, env, folder / "work")
 
 

@@ -86,8 +86,12 @@ def _send_reply(
     call.model, call.response_id, call.token_source = reply.model, reply.response_id, "partial"
     for number, event in enumerate(reply.events()):
         _send_event(protocol, connection, event)
-        if number == 0 and step.fault == "cut":
+        if number == step.events - 1 and step.fault == "cut":
             connection.shutdown(socket.SHUT_RDWR)
+            return
+        if number == step.events - 1 and step.fault == "stall":
+            while connection.recv(65536):
+                pass
             return
     call.tokens, call.token_source = reply.tokens, "reported"
 

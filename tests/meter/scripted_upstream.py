@@ -23,9 +23,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from meter.vendor_replies import (
+    NO_EXTRA,
     AnthropicReply,
     ChatReply,
     EmbeddingsReply,
+    Extra,
     GeminiReply,
     Json,
     ResponsesReply,
@@ -37,8 +39,8 @@ from meter.vendor_replies import (
 TIMEOUT = 60.0  # seconds; a test that takes longer hangs
 
 Fault = Literal[
-    "cut",  # the connection ends after the first event, or in the middle of a JSON text
-    "stall",  # nothing comes after the first event, or instead of a JSON text, until the test ends or the client goes
+    "cut",  # the connection ends after the first event, or the last of `events`, or in the middle of a JSON text
+    "stall",  # nothing comes after the first event, or the last of `events`, or instead of a JSON text, until the test ends or the client goes
     "reset",  # the connection is reset in place of a reply
     "invalid",  # the stream has lines that are neither SSE nor UTF-8, and data that is no JSON, before its events
 ]
@@ -72,11 +74,14 @@ class Step:
     coding: Coding | None = None
     fault: Fault | None = None
     when: Callable[[LoggedRequest], bool] = lambda _: True
-    times: int = 1
+    times: int = 1  # 0: always
     text_bytes: int = 0  # of further text, in pieces of 64 KiB
+    extra: Extra = NO_EXTRA
+    events: int = 1  # that are sent before the fault
+    label: str | None = None  # for the test: it is that of the call
 
     def fits(self, request: LoggedRequest) -> bool:
-        return self.when(request) and (self.tool is None or self.tool[0] in request.tools)
+        return self.when(request) and (self.tool is None or self.tool[0].partition(".")[0] in request.tools)
 
 
 class ScriptedUpstream(ThreadingHTTPServer):
@@ -111,6 +116,13 @@ class ScriptedUpstream(ThreadingHTTPServer):
         """What to answer to the next calls."""
         self._steps.extend(steps)
 
+    def end_plan(self) -> list[Step]:
+        """Forget the steps that are left, and say which of them were to be taken."""
+        with self._lock:
+            left = [step for step in self._steps if step.times > 0]
+            self._steps.clear()
+        return left
+
     def clear(self) -> None:
         with self._lock:
             self._steps.clear()
@@ -136,8 +148,8 @@ class ScriptedUpstream(ThreadingHTTPServer):
             step.times -= 1
             if step.times == 0 and step in self._steps:
                 self._steps.remove(step)
-            reply = kind(len(self.calls) + 1, body, step.tool)
-            call = SentCall(kind.api, body["model"], request=request)
+            reply = kind(len(self.calls) + 1, body, step.tool, step.extra)
+            call = SentCall(kind.api, body["model"], request=request, label=step.label, extra=step.extra)
             call.request_id = f"req_{len(self.calls) + 1:04}"
             self.calls.append(call)
         self.on_call(call)
@@ -282,10 +294,11 @@ class _Handler(BaseHTTPRequestHandler):
         call.token_source = "partial"  # noqa: S105 - no password
         for number, event in enumerate(events):
             self._chunk(coder.code(event))
-            if number == 0 and step.fault == "cut":
+            if number == step.events - 1 and step.fault == "cut":
+                time.sleep(0 if number == 0 else 0.3)  # until the client has read what came before
                 self._cut()
                 return
-            if number == 0 and step.fault == "stall":
+            if number == step.events - 1 and step.fault == "stall":
                 self._stall()
                 return
             if number == 0:

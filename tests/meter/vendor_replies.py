@@ -12,6 +12,24 @@ Json = dict[str, Any]
 Tool = tuple[str, Json]  # a name and the arguments
 
 TEXT = "The quick brown fox."
+THOUGHT = "Foxes are quick."
+PAGE = "https://example.com/fox"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What a reply has beside its text or its tool."""
+
+    text: str = TEXT
+    tools: tuple[Tool, ...] = ()  # further tools that it calls at once
+    thinking: bool = False
+    searches: int = 0  # web searches that the vendor ran (Anthropic)
+    input: int = 0  # tokens more of input, none of them cached
+    service_tier: str | None = None
+    compaction: bool = False  # an item with the compacted conversation, in place of a text (OpenAI)
+
+
+NO_EXTRA = Extra()
 
 
 @dataclass
@@ -28,6 +46,8 @@ class SentCall:
     tokens: Json = field(default_factory=dict)  # by class
     token_source: str | None = None  # `reported`, `partial` for a reply that was cut, None without counts
     request: Any = None  # the number of the logged request
+    label: str | None = None  # that of the step
+    extra: Extra = NO_EXTRA
 
 
 def returned_model(requested: str) -> str:
@@ -40,12 +60,12 @@ class AnthropicReply:
 
     api = "messages"
 
-    def __init__(self, number: int, body: Json, tool: Tool | None = None) -> None:
+    def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:
         self.model = returned_model(body["model"])
         self.response_id = f"msg_{number:04}"
-        self._number, self._tool = number, tool
+        self._number, self._tool, self._extra = number, tool, extra
         self._input = {
-            "input_tokens": 20 + number,
+            "input_tokens": 20 + number + extra.input,
             "cache_creation_input_tokens": 1030 + 3 * number,
             "cache_read_input_tokens": 4000 + number,
             "cache_creation": {
@@ -57,6 +77,10 @@ class AnthropicReply:
             "output_tokens": 300 + number,
             "output_tokens_details": {"thinking_tokens": 100 + number},
         }
+        if extra.service_tier is not None:
+            self._input["service_tier"] = extra.service_tier
+        if extra.searches:
+            self._output["server_tool_use"] = {"web_search_requests": extra.searches}
 
     @property
     def tokens(self) -> Json:
@@ -68,7 +92,7 @@ class AnthropicReply:
         """What the first event states: the output is a placeholder."""
         number = self._number
         return {
-            "input": 5050 + 5 * number,
+            "input": 5050 + 5 * number + self._extra.input,
             "output": 1,
             "cache_read": 4000 + number,
             "cache_write_5m": 1000 + 2 * number,
@@ -76,21 +100,16 @@ class AnthropicReply:
         }
 
     def whole(self) -> Json:
-        return self._message([self._block(whole=True)], self._stop_reason, {**self._input, **self._output})
+        return self._message(self._blocks(), self._stop_reason, {**self._input, **self._output})
 
     def events(self) -> list[Json]:
-        delta: Json = {"type": "text_delta", "text": TEXT}
-        if self._tool is not None:
-            delta = {"type": "input_json_delta", "partial_json": dumps(self._tool[1])}
         start = self._message([], None, {**self._input, "output_tokens": 1})
         end = {"stop_reason": self._stop_reason, "stop_sequence": None}
         usage = self._output if self._number % 2 else {**self._input, **self._output}
         return [
             {"type": "message_start", "message": start},
             {"type": "ping"},
-            {"type": "content_block_start", "index": 0, "content_block": self._block(whole=False)},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
+            *(event for index, block in enumerate(self._blocks()) for event in _block_events(index, block)),
             {"type": "message_delta", "delta": end, "usage": usage},
             {"type": "message_stop"},
         ]
@@ -99,12 +118,17 @@ class AnthropicReply:
     def _stop_reason(self) -> str:
         return "end_turn" if self._tool is None else "tool_use"
 
-    def _block(self, *, whole: bool) -> Json:
-        if self._tool is None:
-            return {"type": "text", "text": TEXT if whole else ""}
-        name, arguments = self._tool
-        block = {"type": "tool_use", "id": f"toolu_{self._number:04}", "name": name}
-        return {**block, "input": arguments if whole else {}}
+    def _blocks(self) -> list[Json]:
+        blocks: list[Json] = []
+        if self._extra.thinking:
+            blocks.append({"type": "thinking", "thinking": THOUGHT, "signature": "c2lnbmVk"})
+        for search in range(self._extra.searches):
+            blocks += _search_blocks(f"srvtoolu_{self._number:04}_{search}")
+        tools = (*([self._tool] if self._tool is not None else ()), *self._extra.tools)
+        for position, (name, arguments) in enumerate(tools):
+            use_id = f"toolu_{self._number:04}" + (f"_{position}" if position else "")
+            blocks.append({"type": "tool_use", "id": use_id, "name": name, "input": arguments})
+        return blocks if tools else [*blocks, {"type": "text", "text": self._extra.text}]
 
     def _message(self, content: list[Json], stop_reason: str | None, usage: Json) -> Json:
         return {
@@ -119,22 +143,57 @@ class AnthropicReply:
         }
 
 
+_DELTAS = {  # of a block: what its delta has, and how
+    "text": ("text", "text_delta", "text"),
+    "thinking": ("thinking", "thinking_delta", "thinking"),
+    "tool_use": ("input", "input_json_delta", "partial_json"),
+    "server_tool_use": ("input", "input_json_delta", "partial_json"),
+}
+
+
+def _block_events(index: int, block: Json) -> list[Json]:
+    start = {"type": "content_block_start", "index": index}
+    stop = {"type": "content_block_stop", "index": index}
+    if block["type"] not in _DELTAS:
+        return [{**start, "content_block": block}, stop]
+    field_name, delta_type, delta_field = _DELTAS[block["type"]]
+    value = block[field_name]
+    is_text = isinstance(value, str)
+    delta = {"type": delta_type, delta_field: value if is_text else dumps(value)}
+    deltas = [{"type": "content_block_delta", "index": index, "delta": delta}]
+    empty = {**block, field_name: "" if is_text else {}}
+    if "signature" in block:
+        empty["signature"] = ""
+        signed = {"type": "signature_delta", "signature": block["signature"]}
+        deltas.append({"type": "content_block_delta", "index": index, "delta": signed})
+    return [{**start, "content_block": empty}, *deltas, stop]
+
+
+def _search_blocks(use_id: str) -> list[Json]:
+    result = {"type": "web_search_result", "title": "Foxes", "url": PAGE, "encrypted_content": "Zm94"}
+    result["page_age"] = "1 day"
+    return [
+        {"type": "server_tool_use", "id": use_id, "name": "web_search", "input": {"query": "foxes"}},
+        {"type": "web_search_tool_result", "tool_use_id": use_id, "content": [result]},
+    ]
+
+
 class ResponsesReply:
     """A response of OpenAI's Responses API."""
 
     api = "responses"
     early_tokens: Json = {}  # noqa: RUF012 - the first events have no counts
 
-    def __init__(self, number: int, body: Json, tool: Tool | None = None) -> None:
+    def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:
         self.model = returned_model(body["model"])
         self.response_id = f"resp_{number:04}"
-        self._number, self._tool = number, tool
+        self._number, self._tool, self._extra = number, tool, extra
 
     @property
     def tokens(self) -> Json:
         number = self._number
         return {
-            "input": 2600 + number,
+            "input": 2600 + number + self._extra.input,
             "output": 1100 + number,
             "cache_read": 2000 + number,
             "reasoning": 1000 + number,
@@ -149,60 +208,37 @@ class ResponsesReply:
             "output_tokens_details": {"reasoning_tokens": tokens["reasoning"]},
             "total_tokens": tokens["input"] + tokens["output"],
         }
-        return self._response("completed", [self._item()], usage) | {"created_at": 1763200000 + number}
+        return self._response("completed", self._items(), usage) | {"created_at": 1763200000 + number}
 
     def events(self) -> list[Json]:
         begun = self._response("in_progress", [], None)
-        item = self._item()
         events: list[Json] = [
             {"type": "response.created", "response": begun},
             {"type": "response.in_progress", "response": begun},
-            {"type": "response.output_item.added", "output_index": 0, "item": _begun(item)},
+            *(event for index, item in enumerate(self._items()) for event in _item_events(index, item)),
+            {"type": "response.completed", "response": self.whole()},
         ]
-        if self._tool is None:
-            at = {"item_id": item["id"], "output_index": 0, "content_index": 0}
-            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-            events += [
-                {"type": "response.content_part.added", **at, "part": part},
-                {"type": "response.output_text.delta", **at, "delta": TEXT, "logprobs": []},
-                {"type": "response.output_text.done", **at, "text": TEXT, "logprobs": []},
-                {"type": "response.content_part.done", **at, "part": {**part, "text": TEXT}},
-            ]
-        else:
-            at = {"item_id": item["id"], "output_index": 0}
-            arguments = item["arguments"]
-            events += [
-                {"type": "response.function_call_arguments.delta", **at, "delta": arguments},
-                {
-                    "type": "response.function_call_arguments.done",
-                    **at,
-                    "name": item["name"],
-                    "arguments": arguments,
-                },
-            ]
-        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-        events.append({"type": "response.completed", "response": self.whole()})
         return [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
-    def _item(self) -> Json:
-        if self._tool is not None:
-            name, arguments = self._tool
-            return {
-                "type": "function_call",
-                "id": f"fc_{self._number:04}",
-                "call_id": f"call_{self._number:04}",
-                "name": name,
-                "arguments": dumps(arguments),
-                "status": "completed",
-            }
-        text = {"type": "output_text", "text": TEXT, "annotations": [], "logprobs": []}
-        return {
-            "type": "message",
-            "id": f"item_{self._number:04}",
-            "status": "completed",
-            "role": "assistant",
-            "content": [text],
-        }
+    def _items(self) -> list[Json]:
+        number, items = self._number, []
+        if self._extra.thinking:
+            summary = {"type": "summary_text", "text": THOUGHT}
+            items.append({"type": "reasoning", "id": f"rs_{number:04}", "summary": [summary], "content": []})
+        tools = (*([self._tool] if self._tool is not None else ()), *self._extra.tools)
+        for position, (name, arguments) in enumerate(tools):
+            use_id = f"{number:04}" + (f"_{position}" if position else "")
+            call = {"type": "function_call", "id": f"fc_{use_id}", "call_id": f"call_{use_id}"}
+            namespace, _, own_name = name.rpartition(".")
+            call |= {"namespace": namespace} if namespace else {}
+            items.append({**call, "name": own_name, "arguments": dumps(arguments), "status": "completed"})
+        if self._extra.compaction:
+            items.append({"type": "compaction", "id": f"cmp_{number:04}", "encrypted_content": "Zm94"})
+        elif not tools:
+            text = {"type": "output_text", "text": self._extra.text, "annotations": [], "logprobs": []}
+            message = {"type": "message", "id": f"item_{number:04}", "status": "completed"}
+            items.append({**message, "role": "assistant", "content": [text]})
+        return items
 
     def _response(self, status: str, output: list[Json], usage: Json | None) -> Json:
         return {
@@ -218,12 +254,33 @@ class ResponsesReply:
             "error": None,
             "incomplete_details": None,
             "usage": usage,
+            **({"service_tier": self._extra.service_tier} if self._extra.service_tier else {}),
         }
 
 
-def _begun(item: Json) -> Json:
+def _item_events(index: int, item: Json) -> list[Json]:
+    at = {"item_id": item["id"], "output_index": index}
     empty: Json = {"arguments": ""} if "arguments" in item else {"content": []}
-    return {**item, "status": "in_progress", **empty}
+    added = {"type": "response.output_item.added", "output_index": index}
+    events: list[Json] = [{**added, "item": {**item, "status": "in_progress", **empty}}]
+    if item["type"] == "message":
+        at |= {"content_index": 0}
+        text = item["content"][0]["text"]
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        events += [
+            {"type": "response.content_part.added", **at, "part": part},
+            {"type": "response.output_text.delta", **at, "delta": text, "logprobs": []},
+            {"type": "response.output_text.done", **at, "text": text, "logprobs": []},
+            {"type": "response.content_part.done", **at, "part": {**part, "text": text}},
+        ]
+    elif item["type"] == "function_call":
+        name, arguments = item["name"], item["arguments"]
+        done = {"type": "response.function_call_arguments.done", "name": name, "arguments": arguments}
+        events += [
+            {"type": "response.function_call_arguments.delta", **at, "delta": arguments},
+            {**done, **at},
+        ]
+    return [*events, {"type": "response.output_item.done", "output_index": index, "item": item}]
 
 
 class ChatReply:
@@ -232,7 +289,7 @@ class ChatReply:
     api = "chat"
     early_tokens: Json = {}  # noqa: RUF012
 
-    def __init__(self, number: int, body: Json, tool: Tool | None = None) -> None:
+    def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:  # noqa: ARG002 - as the others
         self.model = returned_model(body["model"])
         self.response_id = f"chatcmpl-{number:04}"
         self._number, self._tool = number, tool
@@ -305,7 +362,7 @@ class EmbeddingsReply:
     early_tokens: Json = {}  # noqa: RUF012
     response_id = None
 
-    def __init__(self, number: int, body: Json, tool: Tool | None = None) -> None:  # noqa: ARG002 - as the others
+    def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:  # noqa: ARG002 - as the others
         self.model = returned_model(body["model"])
         self._number = number
 
@@ -328,16 +385,16 @@ class GeminiReply:
 
     api = "generateContent"
 
-    def __init__(self, number: int, body: Json, tool: Tool | None = None) -> None:
+    def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:
         self.model = returned_model(body["model"])  # from the path
         self.response_id = f"gem-{number:04}"
-        self._number, self._tool = number, tool
+        self._number, self._tool, self._extra = number, tool, extra
 
     @property
     def tokens(self) -> Json:
         number = self._number
         return {
-            "input": 3000 + number,
+            "input": 3000 + number + self._extra.input,
             "output": 1020 + 2 * number,
             "cache_read": 2000 + number,
             "reasoning": 900 + number,
@@ -345,29 +402,28 @@ class GeminiReply:
 
     @property
     def early_tokens(self) -> Json:
-        return {"input": 3000 + self._number, "output": 0}  # the total says so
+        return {"input": self.tokens["input"], "output": 0}  # the total says so
 
     def whole(self) -> Json:
         number = self._number
         usage = {
-            "promptTokenCount": 3000 + number,
+            "promptTokenCount": self.tokens["input"],
             "cachedContentTokenCount": 2000 + number,
             "candidatesTokenCount": 120 + number,
             "thoughtsTokenCount": 900 + number,
-            "totalTokenCount": 4020 + 3 * number,
+            "totalTokenCount": self.tokens["input"] + self.tokens["output"],
         }
-        part: Json = {"text": TEXT}
-        if self._tool is not None:
-            part = {"functionCall": {"name": self._tool[0], "args": self._tool[1]}}
-        return self._reply(part, usage, "STOP")
+        tools = (*([self._tool] if self._tool is not None else ()), *self._extra.tools)
+        calls = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in tools]
+        return self._reply(calls or [{"text": self._extra.text}], usage, "STOP")
 
     def events(self) -> list[Json]:
-        count = 3000 + self._number
+        count = self.tokens["input"]
         early = {"promptTokenCount": count, "totalTokenCount": count}
-        return [self._reply({"text": "Hm. ", "thought": True}, early, None), self.whole()]
+        return [self._reply([{"text": "Hm. ", "thought": True}], early, None), self.whole()]
 
-    def _reply(self, part: Json, usage: Json, reason: str | None) -> Json:
-        candidate: Json = {"content": {"role": "model", "parts": [part]}, "index": 0}
+    def _reply(self, parts: list[Json], usage: Json, reason: str | None) -> Json:
+        candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
         return {
             "candidates": [candidate | ({"finishReason": reason} if reason else {})],
             "usageMetadata": usage,

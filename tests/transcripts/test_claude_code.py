@@ -33,19 +33,37 @@ def test_the_record_with_the_largest_usage_counts_wherever_it_stands(
     assert call.kind.source == "reported"
 
 
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
 @pytest.mark.parametrize(
-    ("output", "stop", "source"), [(2, None, "partial"), (2, "end_turn", "reported"), (3, None, "reported")]
+    ("output", "stop", "block", "source"),
+    [
+        (2, None, text("Oh, no"), "partial"),
+        (2, "end_turn", text("Oh, no"), "reported"),
+        (3, None, text("Oh, no"), "reported"),
+        (2, "end_turn", text("Oh, no, not"), "partial"),
+        (3, "end_turn", text("Oh, no, not you again"), "reported"),
+        (1, "end_turn", {"type": "thinking", "thinking": "I think"}, "partial"),
+        (1, "tool_use", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}, "partial"),
+        (1, "end_turn", {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}}, "partial"),
+        (1, "end_turn", 7, "reported"),
+    ],
 )
 def test_a_call_that_only_began_is_partial(
-    tmp_path: Path, output: int, stop: str | None, source: str
+    tmp_path: Path, output: int, stop: str | None, block: Any, source: str
 ) -> None:
-    claude(tmp_path, assistant(counts=usage(output=output), stop=stop))
+    """Claude Code adds a stop reason to a message that was cut off: then its content needs more tokens than it has."""
+    claude(tmp_path, assistant(counts=usage(output=output), stop=stop, content=[block]))
     (call,) = calls(TOOL, tmp_path)
     assert call.kind.source == source
 
 
 def test_the_stop_reason_may_be_in_another_line_of_the_call(tmp_path: Path) -> None:
-    claude(tmp_path, *(assistant(counts=usage(output=2), stop=stop) for stop in (None, "end_turn", None)))
+    stops = (None, "end_turn", None)
+    records = [assistant(counts=usage(output=2), stop=stop, content=[text("OK.")]) for stop in stops]
+    claude(tmp_path, *records)
     (call,) = calls(TOOL, tmp_path)
     assert call.kind.source == "reported"
 

@@ -47,6 +47,36 @@ def test_without_a_last_usage_the_total_says_it(tmp_path: Path) -> None:
     assert sums(calls(TOOL, tmp_path))[:3] == (3, 400, 40)
 
 
+def settings(tier: object, thread: str | None = "t-1") -> Json:
+    applied = {
+        "type": "thread_settings_applied",
+        "thread_id": thread,
+        "thread_settings": {"service_tier": tier},
+    }
+    return {"timestamp": "2026-11-02T10:00:00Z", "type": "event_msg", "payload": applied}
+
+
+def test_a_call_has_the_service_tier_that_was_set(tmp_path: Path) -> None:
+    """A fork begins with the settings of another thread."""
+    records = [
+        settings("priority"),
+        event(TOTAL_1, FIRST),
+        settings("flex", "t-0"),
+        event(TOTAL_2, SECOND),
+        settings("default"),
+        event(TOTAL_3, THIRD),
+    ]
+    session(tmp_path, "t-1", meta(), turn(), *records)
+    tiers = {call.counts[0]: call.kind.service_tier for call in calls(TOOL, tmp_path)}
+    assert tiers == {100: "priority", 200: "priority", 50: None}
+
+
+@pytest.mark.parametrize("tier", [None, 7, [], {}, ""])
+def test_a_service_tier_of_any_type_is_no_problem(tmp_path: Path, tier: object) -> None:
+    session(tmp_path, "t-1", meta(), turn(), settings(tier), event(TOTAL_1, FIRST))
+    assert [call.kind.service_tier for call in calls(TOOL, tmp_path)] == [None]
+
+
 def test_two_models_in_one_session(tmp_path: Path) -> None:
     session(
         tmp_path,

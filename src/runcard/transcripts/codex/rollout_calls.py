@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
+from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.vendors import codex
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
@@ -33,11 +34,19 @@ from runcard.transcripts.codex.record_types import (
     is_old_header,
 )
 from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.line_reader import LINE_END, read_lines
 from runcard.transcripts.session_file import decode_document
 
-_NEEDED = re.compile(rb'"(?:token_count|turn_context|session_meta|token_usage_record)"')
+_NEEDED = re.compile(
+    rb'"(?:token_count|turn_context|session_meta|token_usage_record|thread_settings_applied)"'
+)
 _TYPE = re.compile(
     rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.0-9eE]+|true|false|null)\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
 )
@@ -114,6 +123,7 @@ class _RolloutReader:
         self._thread = Thread(thread_of_file(path))
         self._has_meta = self.has_old_records = self._has_calls = False
         self._model: str | None = None
+        self._service_tier: str | None = None
         self._totals: tuple[object, ...] | None = None
         content.thread = self._thread
 
@@ -127,8 +137,8 @@ class _RolloutReader:
             return
         payload, record_type = object_of(record.get("payload")), record.get("type")
         try:
-            if record_type == "event_msg" and payload.get("type") == "token_count":
-                self._count(object_of(payload.get("info")), milliseconds(record.get("timestamp")))
+            if record_type == "event_msg":
+                self._read_event(payload, milliseconds(record.get("timestamp")))
             elif record_type == "token_usage_record":
                 self._add_usage_record(payload, milliseconds(record.get("timestamp")))
             elif record_type == "turn_context":
@@ -143,6 +153,12 @@ class _RolloutReader:
         except UsageError as error:
             self._content.add_unread(number, f"usage: {error.message}"[:200])
 
+    def _read_event(self, payload: dict[str, Any], time: int) -> None:
+        if payload.get("type") == "token_count":
+            self._count(object_of(payload.get("info")), time)
+        elif payload.get("type") == "thread_settings_applied":
+            self._set_service_tier(payload)
+
     def finish(self) -> None:
         if self.has_old_records and not self._has_calls:
             self._content.add_unread(None, _NO_COUNTS)
@@ -152,6 +168,12 @@ class _RolloutReader:
         if not self._has_meta:
             self._has_meta = True
             self._thread.meta = thread_of_meta(payload, time, self._thread.id)
+
+    def _set_service_tier(self, payload: dict[str, Any]) -> None:
+        """The tier that was set. That of the replies is in no record."""
+        if text_of(payload.get("thread_id")) in {None, self._thread.id}:
+            tier = text_of(object_of(payload.get("thread_settings")).get("service_tier"))
+            self._service_tier = non_standard(tier, "openai")
 
     def _origin(self) -> CallOrigin:
         meta = self._thread.meta
@@ -196,9 +218,10 @@ class _RolloutReader:
 
     def _usage(self, usage: dict[str, Any]) -> tuple[UsageKind, Counts]:
         read = codex.read(ReplyFields({}), ReplyFields(usage, "last_token_usage"))
-        return kind_and_counts(
+        kind, counts = kind_and_counts(
             read, source="reported", model=self._model, provider=self._thread.meta.provider
         )
+        return kind._replace(service_tier=self._service_tier), counts
 
 
 _FIELDS = (
