@@ -21,7 +21,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import SessionAssembler
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.imported_session import (
-    SessionParts,
+    ImportParts,
     imported_spec,
     instance_ids,
     safe_id,
@@ -204,7 +204,7 @@ class SessionImporter:
 
     def _read(
         self, found: FoundSession, directory: SessionDirectory, done: "_BytesDone"
-    ) -> tuple[SessionParts, dict[str, CopiedLog]]:
+    ) -> tuple[ImportParts, dict[str, CopiedLog]]:
         """Read what the agents of a session said and did, and write their logs."""
         files, ids = found.files, cache(partial(safe_id, found.files.tool))
         with AgentLogs(directory, mask=not self._options.keep_secrets) as logs:
@@ -216,11 +216,11 @@ class SessionImporter:
 
             activity = SessionActivity(files.tool, files.session, write, ends=found.ends)
             self._add_unread(self._source.read_activity(files, activity))
-        parts = SessionParts(files, activity, found.calls, self._source.NOT_WRITTEN)
+        parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN)
         return parts, logs.written()
 
     def _spec(
-        self, parts: SessionParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
+        self, parts: ImportParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
     ) -> CheckedSpec:
         """The description of the session for the assembler."""
         team = TEAM_TOOLS.get(parts.files.tool)
@@ -285,7 +285,7 @@ def _masked_names(counts: Mapping[str, int]) -> dict[str, int]:
     return masked
 
 
-def _warnings(parts: SessionParts) -> list[str]:
+def _warnings(parts: ImportParts) -> list[str]:
     unpriced = sorted({name for calls in parts.calls.values() for name in calls.unpriced})
     warnings = [f"no price, or not for all parts: {', '.join(unpriced)}"] if unpriced else []
     if not parts.is_timed:
