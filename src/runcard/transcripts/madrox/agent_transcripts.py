@@ -56,7 +56,9 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
         ):
             only = owners[0] if len(owners) == 1 else None
             is_own = only is not None and _is_own(workspace, only)
-            found.append(WorkspaceSession(session, owners[0].session, only, None if is_own else _time(owners)))
+            found.append(
+                WorkspaceSession(session, owners[0].session, only, None if is_own else _time(owners))
+            )
     return found
 
 
