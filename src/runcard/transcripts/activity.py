@@ -120,6 +120,7 @@ class SessionAgent:
     error_categories: "Counter[str]" = field(
         default_factory=Counter
     )  # of all errors, those of tools included
+    has_called: bool = False  # a reply of a model is among its steps
     replies: ReplyTimes = field(default_factory=ReplyTimes)
     response_times: list[float] = field(default_factory=list)  # seconds, where the tool itself measures them
     model: str | None = None  # where it is known without a call
@@ -135,6 +136,7 @@ class SessionAgent:
         if entry.kind in {"user", "tool result"}:
             self.replies.add_question(entry.time)
         elif entry.call is not None and entry.kind in {"assistant", "thinking", "tool use"}:
+            self.has_called = True
             self.replies.add_reply(entry.call, entry.time)
 
     def add_tool_use(self, entry: Entry) -> None:

@@ -108,7 +108,8 @@ def imported_spec(
     instances, usages = [], {}
     for own, instance_id in ids.items():
         calls = parts.calls.get(own)
-        usages[instance_id] = (calls or AgentCalls()).usage() if calls or is_counted else InstanceUsage()
+        is_known = calls is not None or (is_counted and _has_used_nothing(parts, own))
+        usages[instance_id] = (calls or AgentCalls()).usage() if is_known else InstanceUsage()
         instances.append(_instance(parts, own, instance_id, parents.get(own), usages[instance_id]))
     fields: JsonObject = {
         "labels": {} if parts.is_timed else {"times": "of the file: its records have none"},
@@ -116,6 +117,13 @@ def imported_spec(
         "usage_incomplete": {"calls_not_in_transcripts": list(parts.not_written), "calls": None},
     }
     return SessionSpec(safe_id(parts.files.tool, parts.files.session), tuple(instances), fields), usages
+
+
+def _has_used_nothing(parts: ImportParts, own: str | None) -> bool:
+    """Whether an agent without counted calls made none: its file is there, and has no reply of a model."""
+    agent, owners = _agent(parts, own), parts.activity.owners
+    is_read = own == MAIN or not owners or own in owners.values()
+    return is_read and not (agent is not None and agent.has_called)
 
 
 def _origin(parts: ImportParts) -> JsonObject:

@@ -29,8 +29,12 @@ from runcard.operations.sessions.imported_session import (
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
-from runcard.operations.sessions.transcript_sources import FileState, sources_digest, transcript_sources
-from runcard.store.archives.replace_directory import finish_removals
+from runcard.operations.sessions.transcript_sources import (
+    ExportState,
+    FileState,
+    sources_digest,
+    transcript_sources,
+)
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
@@ -62,6 +66,7 @@ class FoundSession(NamedTuple):
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     size: int  # bytes of its files
     states: Mapping[str, FileState]  # of all files, before they were read
+    exported: ExportState | None = None  # of what stands for its files, before they were read
 
     @property
     def folder(self) -> str | None:
@@ -149,16 +154,15 @@ class SessionImporter:
         self,
         source: SessionTool,
         options: CollectOptions,
+        index: SessionIndex,
         add_unread: AddUnread,
         *,
         since: int | None,
         workspaces: bool,
         again: bool,
     ) -> None:
-        self._source, self._options, self._add_unread = source, options, add_unread
+        self._source, self._options, self._index, self._add_unread = source, options, index, add_unread
         self._since, self._workspaces, self._again = since, workspaces, again
-        finish_removals(options.store)  # of an import that was killed
-        self._index = SessionIndex(options.store)
 
     def store(
         self, found: FoundSession, progress: Callable[[int], object] | None = None
@@ -171,7 +175,7 @@ class SessionImporter:
         team = TEAM_TOOLS.get(files.tool)
         is_exported = None if team is None else team.is_exported
         export = getattr(self._source, "export", None)
-        sources, unread = transcript_sources(files, found.states, export, is_exported)
+        sources, unread = transcript_sources(files, found.states, export, is_exported, found.exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)

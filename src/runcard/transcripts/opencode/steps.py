@@ -205,7 +205,7 @@ class _SessionSteps:
                 _text(result),
                 name=name,
                 use_id=use,
-                is_error=is_error,
+                is_error=is_error or _has_failed(state),
             )
 
     def _add_newer(self, kind: object, data: dict[str, Any]) -> None:
@@ -265,6 +265,12 @@ def _text(value: object) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except RecursionError:
         return "nested too deeply"
+
+
+def _has_failed(state: dict[str, Any]) -> bool:
+    """Whether a command ended with an exit code other than 0: the tool itself did its work then."""
+    code = object_of(state.get("metadata")).get("exit")
+    return isinstance(code, int) and code != 0
 
 
 def _end(part: dict[str, Any], otherwise: int) -> int:
