@@ -669,7 +669,8 @@ def test_an_agent_with_several_models_and_service_tiers_has_a_price_row_for_each
         {"model": "claude-haiku-4-5", "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
         {"model": "claude-opus-4-5", "input": 1_000_000, "output": 10, "service_tier": "batch"},
     ]
-    result = runcard.collect(team(instance(usage=parts)))
+    made = {"created_at": "2026-11-02T10:00:00Z", "terminated_at": "2026-11-02T10:05:00Z"}
+    result = runcard.collect(team(instance(usage=parts, **made)))
     (entry,) = result.document.to_dict()["instances"]
     own = json.loads((result.path / "instances" / entry["instance_id"] / "metadata.json").read_bytes())
     assert [(row["model"], row.get("service_tier")) for row in own["price_rows"]] == [
@@ -678,7 +679,7 @@ def test_an_agent_with_several_models_and_service_tiers_has_a_price_row_for_each
     ]
     assert entry["model"] == "claude-opus-4-5"
     assert entry["tokens_used"] == 2_000_010
-    assert entry["cost"] == 1 + 2.5 + 0.000125
+    assert entry["cost"] == 3.500125
     assert own["models"] == entry["models"]
     assert [(use["model"], use["cost"]) for use in entry["models"]] == [
         ("claude-haiku-4-5", 1),
