@@ -63,6 +63,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 def set_user_folders(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     patch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
+    patch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ WORDS = {
 SHARED = (
     "Producer",
     "PriceRow",
+    "ModelUsage",
+    "Source",
     "Relation",
     "Trace",
     "Redaction",
@@ -32,6 +34,7 @@ SHARED = (
     "Performance",
     "Resources",
     "ErrorDetails",
+    "Metric",
 )
 
 ENUMS = {ROLES: "role", ("completed", "error", "timeout", "terminated", "running"): "status"}

@@ -146,6 +146,16 @@ def test_a_value_that_repeats_is_checked_once(values_checked: Calls) -> None:
     assert values_checked.count < 20
 
 
+@pytest.mark.parametrize("unit", [b"Cookie: a=", b";Cookie: a=b", b"Authorization: Digest q1w2e3r4 "])
+def test_a_header_inside_a_header_is_not_checked(unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one goes to the end of the line, and all others are in it."""
+    calls = Calls(assignments._check_header)
+    monkeypatch.setattr(assignments, "_check_header", calls)
+    text = unit * 5000
+    assert mask_bytes(text).counts in ({"cookie": 1}, {"authorization": 1})
+    assert 0 < calls.count < 20
+
+
 def test_memory_for_names_and_values_is_bounded() -> None:
     masker = Masker()
     for number in range(20_000):

@@ -121,6 +121,12 @@ def test_status_reads_and_parses_each_plan_once(cli: Cli, opened: Counter[str], 
 
 
 @pytest.mark.usefixtures("many")
+def test_a_new_plan_is_parsed_once_and_the_first_of_its_source_not_again(cli: Cli, parsed: list[str]) -> None:
+    plans = analyze(cli, "--write")
+    assert len(parsed) in {len(plans), len(plans) + 1}  # the factories are cached already, or parsed now
+
+
+@pytest.mark.usefixtures("many")
 def test_plans_are_synced_one_by_one_and_their_names_once_per_source(cli: Cli, synced: Counter[str]) -> None:
     assert len(analyze(cli, "--write")) == len(SOURCES) * len(METHODS)
     assert synced == {"file": len(SOURCES) * len(METHODS), "directory": len(SOURCES)}

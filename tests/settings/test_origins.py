@@ -108,7 +108,7 @@ def test_a_key_is_found_however_toml_writes_it(tmp_path: Path, text: str) -> Non
 def test_an_unknown_key_is_a_warning_with_what_may_be_meant(tmp_path: Path) -> None:
     (tmp_path / "runcard.toml").write_text(
         '[artifacts]\npattern = ["*"]\nretention_days = 30\ncompress = true\nmax_size_gb = 5\n'
-        "exclude-patterns = []\n\n[colours]\n\n[limits]\nsise = 1\n"
+        "exclude-patterns = []\n\n[palette]\n\n[limits]\nsise = 1\n"
     )
     assert list(here(tmp_path).warnings()) == [
         ("runcard.toml:2: unknown setting artifacts.pattern", "did you mean artifacts.patterns?"),
@@ -116,7 +116,7 @@ def test_an_unknown_key_is_a_warning_with_what_may_be_meant(tmp_path: Path) -> N
             "runcard.toml:6: unknown setting artifacts.exclude-patterns",
             "did you mean artifacts.exclude_patterns?",
         ),
-        ("runcard.toml:8: unknown setting colours", "run `runcard config` for a list of all settings"),
+        ("runcard.toml:8: unknown setting palette", "run `runcard config` for a list of all settings"),
         ("runcard.toml:11: unknown setting limits.sise", "did you mean limits.size?"),
     ]
 

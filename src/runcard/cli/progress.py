@@ -190,6 +190,16 @@ class ImportBar(_StatusLine):
             self.show(f"{bar}: {about}")
 
 
+class ReadProgress(_StatusLine):
+    """How many records of a store were read."""
+
+    def advance(self, store: str, count: int) -> None:
+        if self.is_due():
+            from runcard.files import printable  # noqa: PLC0415
+
+            self.show(f"{printable(store)}: {count:,} records read")
+
+
 def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:
     """A bar with bytes, percentage, speed and time left, as far as they are known."""
     from runcard.views.formats import duration  # noqa: PLC0415

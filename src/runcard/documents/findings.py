@@ -95,6 +95,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "source.tokens": (ERROR, "a token total that claims a better source than its parts"),
     "source.cost": (ERROR, "a computed cost without the price rows it was computed from"),
     "time.summary": (ERROR, "times of calls that contradict each other"),
+    "metric.range": (ERROR, "a value of a metric outside of its smallest and largest"),
     "digest.config": (ERROR, "checksums.config is not the digest of the configuration"),
     "parent.missing": (ERROR, "a parent that is not in the team"),
     "parent.cycle": (ERROR, "instances that are each other's parents"),

@@ -21,6 +21,11 @@ def state_folder(environ: Mapping[str, str] | None = None) -> str | None:
     return _folder("XDG_STATE_HOME", os.path.join(".local", "state"), environ)
 
 
+def data_folder(environ: Mapping[str, str] | None = None) -> str | None:
+    """Where runcard keeps what can be made again: `$XDG_DATA_HOME/runcard`, or `~/.local/share/runcard`; None without a home."""
+    return _folder("XDG_DATA_HOME", os.path.join(".local", "share"), environ)
+
+
 def _folder(variable: str, default: str, environ: Mapping[str, str] | None) -> str | None:
     base = (os.environ if environ is None else environ).get(variable, "")
     if not os.path.isabs(base):  # the specification says to ignore such a value

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from runcard.masking import http_headers, value_spans
 from runcard.masking.lazy_patterns import LiteralFilter, bytes_pattern
 from runcard.masking.marks import MARK
-from runcard.masking.matches import FoundSecret, SecretMatch
+from runcard.masking.matches import FoundSecret, LateCheck, SecretMatch, ValueCheck
 from runcard.masking.secret_names import (
     Strength,
     WordBefore,
@@ -23,7 +23,7 @@ from runcard.masking.secret_names import (
     word_before,
 )
 from runcard.masking.secret_values import ValueContext
-from runcard.masking.value_checks import Assignment, ValueCheck, check_of_bare_key, check_of_value
+from runcard.masking.value_checks import Assignment, check_of_bare_key, check_of_value
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LONGEST_NAME = 64  # before the secret word
@@ -114,7 +114,7 @@ _HEADERS = frozenset({"authorization", "cookie"})
 class _NamePlace(NamedTuple):
     """What a name, the byte before it, its sign and its quote say about the value. In a text, few of these are different."""
 
-    check: ValueCheck | None  # None when no value is a secret
+    check: ValueCheck | LateCheck | None  # None when no value is a secret
     depends_on_word: bool = False  # a word before the name may make it another name
 
 
@@ -152,7 +152,7 @@ class AssignmentSearch:
                     continue
                 else:
                     checked[start] = check
-                    secret = check(text, start)
+                    secret = check if isinstance(check, LateCheck) else check(text, start)
                 if secret is not None:
                     found.append((start, secret))
         return found
@@ -189,7 +189,7 @@ class AssignmentSearch:
         check = self._check_of(assignment, match[_QUOTE], is_after_colon=sign == b":")
         return _NamePlace(check, effect is WordBefore.SECRET_WORD)
 
-    def _check_far(self, text: bytes, match: re.Match[bytes]) -> SecretMatch | None:
+    def _check_far(self, text: bytes, match: re.Match[bytes]) -> SecretMatch | LateCheck | None:
         """The secret of a match for which the text further away counts."""
         name, at = _name(text, match.start(), match.end(_REST))
         before = text[at - _BEFORE if at > _BEFORE else 0 : at]
@@ -202,10 +202,14 @@ class AssignmentSearch:
         if before.endswith(b" "):
             assignment = assignment._replace(name=_with_word_before(text, at, name))
         check = self._check_of(assignment, match[_QUOTE], is_after_colon=sign == b":")
-        return check(text, match.start(_VALUE_START)) if check else None
+        if check is None or isinstance(check, LateCheck):
+            return check
+        return check(text, match.start(_VALUE_START))
 
 
-def _check_of(assignment: Assignment, quote: bytes | None, *, is_after_colon: bool) -> ValueCheck | None:
+def _check_of(
+    assignment: Assignment, quote: bytes | None, *, is_after_colon: bool
+) -> ValueCheck | LateCheck | None:
     """The check of the value of an assignment; None when no value is a secret."""
     hint = name_hint(assignment.name)
     if hint is None:
@@ -214,7 +218,7 @@ def _check_of(assignment: Assignment, quote: bytes | None, *, is_after_colon: bo
     if hint.rule not in _HEADERS:
         return check
     ends = value_spans.HEADER if is_after_colon else assignment.ends
-    return partial(_check_header, assignment, quote, ends, hint.rule, check)
+    return LateCheck(partial(_check_header, assignment, quote, ends, hint.rule, check))
 
 
 def patterns() -> list[re.Pattern[bytes]]:

@@ -9,7 +9,6 @@ Invariant: the result does not depend on how the bytes are cut into pieces.
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
-from itertools import islice, takewhile
 from operator import itemgetter
 
 from runcard.masking import (
@@ -23,7 +22,7 @@ from runcard.masking import (
 )
 from runcard.masking.lazy_patterns import has_any
 from runcard.masking.marks import Masked, mark
-from runcard.masking.matches import AHEAD, BEHIND, REACH, FoundSecret, SecretMatch
+from runcard.masking.matches import AHEAD, BEHIND, REACH, FoundSecret, LateCheck, SecretMatch
 from runcard.masking.rules import RULES
 
 _BLOCK = 128 * 1024  # bytes that are searched at once: they fit into the processor's cache
@@ -116,9 +115,10 @@ class Masker:
             if place < done or (index and found[index - 1][0] == place):
                 continue  # in a secret, or at the same place as the one before
             is_alone = index + 1 == len(found) or found[index + 1][0] != place
-            start, end, rule, more = match if is_alone else self._best(found, index)
-            if rule not in self._only:
+            secret = match if is_alone and isinstance(match, SecretMatch) else self._best(found, index)
+            if secret is None or secret.rule not in self._only:
                 continue
+            start, end, rule, more = secret
             pieces += (text[done:start], _mark(rule))
             self.counts[rule] = self.counts.get(rule, 0) + 1
             done = _end(more, text, end)
@@ -130,16 +130,21 @@ class Masker:
         self._done = done
         return pieces
 
-    def _best(self, found: list[FoundSecret], first: int) -> SecretMatch:
-        """Of the matches at the place of the first: with the upper rule, and the longest reach."""
-        place = found[first][0]
-        matches = [
-            match for _, match in takewhile(lambda secret: secret[0] == place, islice(found, first, None))
-        ]
+    def _best(self, found: list[FoundSecret], first: int) -> SecretMatch | None:
+        """Of the matches at the place of the first: with the upper rule, and the longest reach; None without a match."""
+        place, end = found[first][0], first + 1
+        while end < len(found) and found[end][0] == place:
+            end += 1
+        matches = [match for secret in found[first:end] if (match := self._checked(*secret)) is not None]
+        if len(matches) < 2:
+            return matches[0] if matches else None
         # The end of a password in a URL is certain.
         in_url = next((match for match in matches if match.rule == "url-password"), None)
         longest = in_url or max(matches, key=self._reach)
         return longest._replace(rule=min(matches, key=_rank).rule)
+
+    def _checked(self, place: int, match: SecretMatch | LateCheck) -> SecretMatch | None:
+        return match.check(self._text, place) if isinstance(match, LateCheck) else match
 
     def _reach(self, match: SecretMatch) -> tuple[int, int]:
         """Where a secret ends, and, where the text ends before it, how far it may go on."""

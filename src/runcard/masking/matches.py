@@ -5,6 +5,7 @@ the line; only the end of a secret may be further away. So a text can be read in
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 REACH = 192  # the start of a secret is at most so many bytes before what was searched
@@ -21,8 +22,23 @@ class SecretMatch(NamedTuple):
     more: re.Pattern[bytes] | None = None
 
 
+ValueCheck = Callable[[bytes, int], SecretMatch | None]  # of a text, and where a value starts in it
+
+
+class LateCheck:
+    """A check that takes long, and so is made only if no secret before it covers the value.
+
+    A header's value goes to the end of its line: a hostile line has thousands of them, and all but the first are in it.
+    """
+
+    __slots__ = ("check",)
+
+    def __init__(self, check: ValueCheck) -> None:
+        self.check = check
+
+
 # A secret and its place: its start, or the start of the value that it is a part of. The first place in a text counts first.
-FoundSecret = tuple[int, SecretMatch]
+FoundSecret = tuple[int, SecretMatch | LateCheck]
 
 
 class BlockMatches(NamedTuple):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from runcard.masking import value_spans
-from runcard.masking.matches import SecretMatch
+from runcard.masking.matches import SecretMatch, ValueCheck
 from runcard.masking.secret_names import name_hint
 from runcard.masking.secret_values import (
     ValueContext,
@@ -30,7 +30,6 @@ _MIN_WEAK_VALUE = 16  # under a name that is a weak hint
 _LONGEST_JOINED = 24  # a name in a program; a key in base64 is longer
 _MOST_VALUES = 64  # that are remembered for one name
 
-ValueCheck = Callable[[bytes, int], SecretMatch | None]  # of a text, and where a value starts in it
 _Span = Callable[[bytes, int], tuple[int, re.Pattern[bytes] | None]]
 
 

@@ -10,7 +10,7 @@ A plan belongs to the source that its `target.file` names, whatever the name of 
 
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -86,14 +86,8 @@ class PlanFile:
 
     @cached_property
     def data(self) -> JsonObject | None:
-        """The data; None when the file is missing, unreadable or not a map."""
-        if not self.content:
-            return None
-        try:
-            value = TestPlan.decode(self.content, self.limits)
-        except EncodingError:
-            return None
-        return value if isinstance(value, dict) else None
+        """The data, which nobody changes; None when the file is missing, unreadable or not a map."""
+        return _decoded(self.content, self.limits) if self.content else None
 
     def section(self, name: str) -> JsonObject:
         """A section; empty when it is absent or not a map."""
@@ -111,6 +105,16 @@ class PlanFile:
         if self.target_file is None:
             return False
         return os.path.normpath(os.path.join(root, self.target_file)) == os.path.join(root, file)
+
+
+@lru_cache(maxsize=2)
+def _decoded(content: bytes, limits: Limits) -> JsonObject | None:
+    """The data of a plan. The first plan of a source is looked at for each method of that source."""
+    try:
+        value = TestPlan.decode(content, limits)
+    except EncodingError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def read_plan_file(path: str, limits: Limits) -> PlanFile:

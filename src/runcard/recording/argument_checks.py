@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from math import isfinite
 from sys import maxsize
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runcard.documents.exact_sums import plain_number
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
@@ -14,12 +15,13 @@ from runcard.recording.plain_data import plain_data
 if TYPE_CHECKING:
     from runcard.accounting import Prices
 
-RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
+RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit", "run")
 
 _STATUSES = ("completed", "failed", "interrupted")
 _HEX_DIGEST = "[0-9a-f]{64}"
 _MAX_COST = 10**12  # dollars
 _MAX_SECONDS = 10**9
+_LONGEST_METRIC = 200  # characters of its name
 _ANY_SIZE = Limits(size=maxsize)
 
 
@@ -73,6 +75,24 @@ def check_seconds(seconds: object) -> float | int:
     raise UsageError(
         f"{display_value(str(seconds))} is not a latency", hint="pass a number of seconds, 0 or more"
     )
+
+
+def check_metric(name: str, value: Any, step: object) -> float | int | None:  # noqa: ANN401 - a number of any library
+    """The value of a metric as JSON can hold it, None for one that is not finite; scalars of array libraries are numbers."""
+    if len(name) > _LONGEST_METRIC:
+        raise UsageError(
+            f"the name of a metric has {len(name):,} characters", hint=f"use at most {_LONGEST_METRIC}"
+        )
+    if step is not None and (not isinstance(step, int) or isinstance(step, bool)):
+        raise UsageError(f"step is {display_value(str(step))}", hint="pass a whole number or None")
+    number = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+    if isinstance(number, bool):
+        number = None
+    elif isinstance(number, int):
+        return int(number)
+    elif isinstance(number, float) or type(number).__name__ == "Decimal":
+        return float(number) if isfinite(number) else None
+    raise UsageError(f"the metric {name} is {display_value(str(value))}", hint="pass a number")
 
 
 def check_prices(prices: object) -> "Prices | None":

@@ -4,13 +4,21 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from runcard.documents.run.events import CONFIG_SET, COSTS_SET, EVENTS, LABELS_SET, RELATION_ADDED
+from runcard.documents.run.events import (
+    CONFIG_SET,
+    COSTS_SET,
+    EVENTS,
+    LABELS_SET,
+    METRIC_LOGGED,
+    RELATION_ADDED,
+)
 from runcard.errors import UsageError
 from runcard.observe.inputs import inputs
 from runcard.recording.argument_checks import (
     check_config,
     check_cost,
     check_labels,
+    check_metric,
     check_optional_text,
     check_relation,
     check_seconds,
@@ -152,6 +160,18 @@ class Recorder:
         name = check_text(id, "the id of the other record")
         payload = {"type": type, "id": self._events.mask_text(name, "relations")}
         self._events.emit(RELATION_ADDED, payload | ({"sha256": sha256} if sha256 else {}))
+
+    def log_metric(self, name: str, value: float, *, step: int | None = None) -> None:
+        """Log one value of a metric, such as an accuracy or a loss, perhaps of a step of the run.
+
+        The document has the last value, the smallest and the largest, the journal has all of them. NaN and infinity are
+        recorded as unknown values.
+        """
+        number = check_metric(check_text(name, "the name of a metric"), value, step)
+        payload: JsonObject = {"name": self._events.mask_text(name, "events"), "value": number}
+        if number is None:
+            payload["not_finite"] = str(value)
+        self._events.emit(METRIC_LOGGED, payload | ({} if step is None else {"step": step}))
 
     def log(self, event: str, /, **payload: object) -> None:
         """Write an event of your own."""

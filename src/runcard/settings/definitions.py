@@ -224,6 +224,16 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     guard=UNCHANGED,
 )
 
+CATALOG: Setting[str | None] = Setting(
+    "catalog.url",
+    optional(PATH, "in your data directory"),
+    None,
+    "file of the catalog, by which records are found; none: in your data directory",
+    ("RUNCARD_CATALOG",),
+    guard=UNCHANGED,
+    use="write",
+)
+
 MASKING_PATTERNS: "Setting[tuple[UserPattern, ...]]" = Setting(
     "masking.patterns",
     SECRET_PATTERNS,
@@ -285,6 +295,7 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_COMPRESS,
     ARTIFACTS_RETENTION_DAYS,
     ARTIFACTS_MAX_SIZE_GB,
+    CATALOG,
     MASKING_PATTERNS,
     LIMITS_SIZE,
     LIMITS_DEPTH,

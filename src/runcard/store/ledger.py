@@ -169,6 +169,10 @@ class Ledger:
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
+        if seq == 1:
+            from runcard.store.known_stores import note_store  # noqa: PLC0415 - once for each store
+
+            note_store(self._store)
 
     def _sync_later(self, descriptor: int) -> None:
         if self._unsynced is None:

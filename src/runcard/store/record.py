@@ -15,16 +15,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from io import DEFAULT_BUFFER_SIZE, BytesIO
 from stat import S_ISREG
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, cast
 
-from runcard.checksums import Listing
 from runcard.documents import reader
 from runcard.documents.chain import JournalStream, Line
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.documents.run.generation import Generation
-from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
@@ -41,13 +39,14 @@ from runcard.files import (
 )
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, parse_amendments
-from runcard.store.ledger import LedgerKey
 
-if TYPE_CHECKING:  # hashing takes long to load
+if TYPE_CHECKING:  # hashing takes long to load, and a command about a run needs nothing of sessions
     from collections.abc import Mapping
 
     from runcard.checksums import Listing
     from runcard.checksums.comparison import KnownFile, ListingComparison
+    from runcard.documents.session.team import Team
+    from runcard.store.ledger import LedgerKey
 
 Progress = Callable[[int, int], object]
 
@@ -145,7 +144,7 @@ class Record(ABC):
         """The path of a directory with the record's files: its own, or a temporary copy of an archived one."""
 
     @abstractmethod
-    def document(self, limits: Limits | None = None) -> Team | Generation:
+    def document(self, limits: Limits | None = None) -> "Team | Generation":
         """The metadata document; raises InvalidDocument with everything that is wrong with it."""
 
     def amendments(self) -> Amendments:
@@ -214,8 +213,10 @@ class Record(ABC):
             return None
 
     @property
-    def ledger_key(self) -> LedgerKey:
+    def ledger_key(self) -> "LedgerKey":
         """What a ledger knows the record by: a session can be collected again under its id, so its name counts."""
+        from runcard.store.ledger import LedgerKey  # noqa: PLC0415 - not every command needs a ledger
+
         return LedgerKey(self.kind, self.name if self.kind == SESSION else self.id)
 
 
@@ -330,12 +331,12 @@ class DirectoryRecord(Record):
     def as_directory(self) -> Iterator[str]:
         yield self.path
 
-    def document(self, limits: Limits | None = None) -> Team | Generation:
+    def document(self, limits: Limits | None = None) -> "Team | Generation":
         limits = limits or self.limits
         path = os.path.join(self.path, layout.METADATA)
         return record_document(parse_document(read_file(path, limits.size), path, None, limits), self.path)
 
-    def closed_document(self, limits: Limits | None = None) -> Team | Generation:
+    def closed_document(self, limits: Limits | None = None) -> "Team | Generation":
         """The metadata document of a closed record; raises StoreError for one that is not closed."""
         if layout.is_collection(self.path):
             raise StoreError(
@@ -379,36 +380,38 @@ def parse_document(data: bytes, name: str, kind: str | None, limits: Limits) -> 
         raise InvalidDocument(error.report, printable(name)) from None
 
 
-def record_document(document: Document, path: str) -> Team | Generation:
+def record_document(document: Document, path: str) -> "Team | Generation":
     """A document that is a record's metadata; raises StoreError for one of another kind."""
-    if isinstance(document, Team | Generation):
+    if isinstance(document, Generation):
         return document
+    if document.kind is TEAM:
+        return cast("Team", document)
     raise StoreError(
         f"{printable(path)} has a document of the kind {document.kind.name}: it is a part of a record",
         hint=HINT,
     )
 
 
-def kind_of(document: Team | Generation) -> str:
-    return SESSION if isinstance(document, Team) else RUN
+def kind_of(document: "Team | Generation") -> str:
+    return RUN if isinstance(document, Generation) else SESSION
 
 
-def id_of(document: Team | Generation) -> str:
-    return document.session_id if isinstance(document, Team) else str(document.run_id)
+def id_of(document: "Team | Generation") -> str:
+    return str(document.run_id) if isinstance(document, Generation) else document.session_id
 
 
-def recorded_at(document: Team | Generation) -> datetime | None:
+def recorded_at(document: "Team | Generation") -> datetime | None:
     """The time in the name of a record, in UTC: when a run started, when a session was collected."""
-    moment = document.created_at if isinstance(document, Team) else document.started
+    moment = document.started if isinstance(document, Generation) else document.created_at
     return moment and moment.astimezone(UTC)
 
 
-def work_ended_at(document: Team | Generation) -> datetime | None:
+def work_ended_at(document: "Team | Generation") -> datetime | None:
     """When the work of a record ended, in UTC: the time that its age is counted from.
 
     Without it, or if that is still to come, the time that the record has in its name: no record stays the newest for ever.
     """
-    moment = document.work_ended if isinstance(document, Team) else document.ended
+    moment = document.ended if isinstance(document, Generation) else document.work_ended
     ended = moment and moment.astimezone(UTC)
     return ended if ended and ended <= datetime.now(UTC) else recorded_at(document)
 

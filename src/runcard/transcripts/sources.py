@@ -87,6 +87,20 @@ def find_files(
     return parts, list(dict.fromkeys(unread))
 
 
+def own_files(
+    tool: str, environ: Mapping[str, str] | None = None
+) -> tuple[list[TranscriptFile], list[UnreadPart]]:
+    """The session files in a tool's own folders, whole, and what was left out. Nothing is opened but folders."""
+    files: dict[str, TranscriptFile] = {}
+    unread: list[UnreadPart] = []
+    for _, folder in _own_folders([tool], environ):
+        try:
+            files |= {file.path: file for file in below(tool, folder, unread)}
+        except RuncardError as error:  # the folder itself cannot be read
+            unread.append(UnreadPart(folder, None, error.message))
+    return list(files.values()), unread
+
+
 def _detected(file: TranscriptFile, tools: Sequence[str], unread: list[UnreadPart]) -> TranscriptFile:
     """The same file for the tool that wrote it; for no tool where that is not known."""
     tool = detect(file.path, tools)

@@ -53,6 +53,7 @@ def readme(document: JsonObject, files: list[tuple[str, int]], more_files: int =
         _inputs(document["data_sources"]),
         _configuration(document),
         _cost(document),
+        _metrics(document),
         _problems(document),
         _verify(),
         _rerun(document),
@@ -163,6 +164,15 @@ def _cost(document: JsonObject) -> str:
     if witness := witness_line(document):
         lines.append(f"* **Witness**: {escape(witness)}")
     return "## Cost\n\n" + "\n".join(lines)
+
+
+def _metrics(document: JsonObject) -> str:
+    if not document.get("metrics"):
+        return ""
+    from runcard.views.metrics import metric_values  # noqa: PLC0415 - most runs have none
+
+    rows = [f"| {escape(name)} | {value} |" for name, value in metric_values(document)]
+    return "## Metrics\n\n| Metric | Value |\n|---|---:|\n" + "\n".join(rows[:MAX_ROWS]) + _more(len(rows))
 
 
 def _models(document: JsonObject) -> str:

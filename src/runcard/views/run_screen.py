@@ -35,6 +35,7 @@ from runcard.views.screen_parts import (
 )
 
 _PROBLEMS = {"errors": "error", "warnings": "warning"}
+_MOST_METRICS = 12
 
 
 def run_screen(
@@ -55,6 +56,7 @@ def run_screen(
         *fields(_about(path, document, status)),
         *section("Configuration", _configuration(document)),
         *section("Cost so far" if so_far else "Cost", _cost(document)),
+        *section("Metrics", _metrics(document)),
         *section("Inputs", file_list(_inputs(document["data_sources"]))),
         *section("Files", file_list(files)),
         *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
@@ -132,6 +134,15 @@ def _cost(document: JsonObject) -> list[str]:
         if len(parts) > 1:
             lines += [f"  by {name}", *cut([_cost_part(part, name) for part in parts])]
     return lines
+
+
+def _metrics(document: JsonObject) -> list[str]:
+    if not document.get("metrics"):
+        return []
+    from runcard.views.metrics import metric_values  # noqa: PLC0415 - most runs have none
+
+    values: list[Pair] = [*metric_values(document)]
+    return cut(fields(values), _MOST_METRICS)
 
 
 def _only_model(document: JsonObject) -> str | None:

@@ -1,7 +1,6 @@
 """The parts of a screen: pairs, sections, lists, columns. Control characters are escaped."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
 from runcard.files import printable
@@ -78,6 +77,8 @@ def file_list(files: Sequence[tuple[str, int | None]], screen: int | None = None
 
 def wrap_text(text: str) -> list[str]:
     """A text on as many lines as it needs."""
+    from textwrap import wrap  # noqa: PLC0415 - few screens have such a text
+
     is_wide = columns_of(text) > len(text)
     return wrap(text, SCREEN // 2 if is_wide else SCREEN, initial_indent="  ", subsequent_indent="    ")
 

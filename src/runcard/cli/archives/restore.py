@@ -36,5 +36,5 @@ def command(archive: str, to: str | None, force: bool, shows_progress: bool, as_
     if as_json:
         say_json(restored.to_dict())
     else:
-        say(str(restored.path))
+        say(restored.record_path)
     return 0

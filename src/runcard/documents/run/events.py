@@ -19,6 +19,7 @@ CALL_UNATTRIBUTED = (
     "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
 )
 USAGE_INCOMPLETE = "usage.incomplete"  # reason, hint, calls: what calls used is not known completely
+METRIC_LOGGED = "metric"  # name, value, step: one value of a metric
 WITNESS_COMPARED = "witness.compared"  # which calls only the meter saw, or only the program reported
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
@@ -39,6 +40,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     MODEL_CALLED: {"tokens": dict},
     CALL_UNATTRIBUTED: {"tokens": dict},
     USAGE_INCOMPLETE: {"reason": str},
+    METRIC_LOGGED: {"name": str, "value": (int, float, type(None))},
     WITNESS_COMPARED: {"source": str, "only_reported": list, "only_metered": list, "differing": list},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},

@@ -29,6 +29,8 @@ from runcard.encoding import JsonObject
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from runcard.documents.run.metrics import Metrics
+
 # Fields of events that are objects: later ones are merged over earlier ones.
 _MERGED = {
     events.CONFIG_SET: "configuration",
@@ -127,6 +129,7 @@ class EventFold:
         self._token_counts: dict[tuple[str, str], JsonObject] = {}
         self._calls = RunCalls(with_repeats=with_repeats)
         self._incomplete = IncompleteUsage()
+        self._metrics: Metrics | None = None
         self._has_metered = False  # whether the meter reported a call
         self.has_end = False  # whether an event tells the end, perhaps one whose payload was withheld
         self._stated_totals: JsonObject = {}
@@ -182,6 +185,8 @@ class EventFold:
         document["resources"] = self._ended.get("resources")
         if calls.performance is not None:
             document["performance"] = calls.performance
+        if self._metrics is not None:
+            document["metrics"] = self._metrics.section
         if witness := self._last.get(events.WITNESS_COMPARED):
             document["witness"] = dict(witness)
         document["relations"] = [*start.get("relations", []), *self._relations]
@@ -234,6 +239,8 @@ class EventFold:
                 self._add_usage(name, payload, line)
             case events.CONFIG_SET | events.ENVIRONMENT_OBSERVED | events.LABELS_SET:
                 self._merged[name] |= payload[_MERGED[name]]
+            case events.METRIC_LOGGED:
+                self._add_metric(payload)
             case events.ERROR_ADDED | events.WARNING_ADDED:
                 self._problems[name].append(_problem(payload, line))
             case events.INPUTS_ADDED:
@@ -257,6 +264,15 @@ class EventFold:
                 self._stated_totals |= payload
             case events.USAGE_INCOMPLETE:
                 self._incomplete.add(payload, line.get("timestamp"))
+
+    def _add_metric(self, payload: JsonObject) -> None:
+        if isinstance(payload["value"], bool):
+            return  # of a journal that runcard did not write
+        if self._metrics is None:
+            from runcard.documents.run.metrics import Metrics  # noqa: PLC0415 - most runs have none
+
+            self._metrics = Metrics()
+        self._metrics.add(payload["name"], payload["value"])
 
     def _add_token_counts(self, files: list[Any]) -> None:
         for counted in files:

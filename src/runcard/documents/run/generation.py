@@ -37,6 +37,7 @@ class Generation(RunProperties, Document):
         yield from _inputs(document.get("data_sources") or {})
         yield from _costs(document.get("costs") or {})
         yield from _performance(document.get("performance") or {})
+        yield from _metrics(document.get("metrics") or {})
         yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
 
 
@@ -218,6 +219,13 @@ def _performance(section: JsonObject) -> Findings:
                     expected=f"<= {display_value(above)}",
                     found=below,
                 )
+
+
+def _metrics(section: JsonObject) -> Findings:
+    if section:
+        from runcard.documents.run.metrics import metric_rules  # noqa: PLC0415 - most runs have none
+
+        yield from metric_rules(section)
 
 
 def _usage(usage: JsonObject, costs: JsonObject) -> Findings:

@@ -34,6 +34,7 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.ENVIRONMENT_OBSERVED: ("/environment",),
     events.MODEL_CALLED: ("/costs", "/token_usage", "/performance"),
     events.USAGE_INCOMPLETE: ("/costs", "/token_usage", "/warnings"),
+    events.METRIC_LOGGED: ("/metrics",),
     events.WITNESS_COMPARED: ("/witness",),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
@@ -148,6 +149,8 @@ class _FoldedJournal:
             folded = _without(folded, KNOWN_COST)
         if FAILED_CALLS not in (document.get("token_usage") or {}):
             folded = folded | {"token_usage": _without_field(folded["token_usage"], FAILED_CALLS)}
+        if "metrics" not in document:
+            folded = _without_field(folded, "metrics")
         return folded if "performance" in document else journal.without_call_facts(folded, start)
 
 

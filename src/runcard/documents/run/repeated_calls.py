@@ -18,7 +18,7 @@ occur more than once, the calls are read again, and only theirs are kept: from t
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, KeysView, Mapping, Sequence
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
@@ -65,16 +65,15 @@ class ReportIds:
 
     def repeated(self) -> Repeats:
         counts: dict[int, tuple[int, int]] = {}
-        for group in range(_GROUPS):
-            nameless = self._nameless.counts(group)
-            metered = self._metered.counts(group) if nameless else {}
+        for group in sorted(self._nameless.groups & self._metered.groups):
+            nameless, metered = self._nameless.counts(group), self._metered.counts(group)
             counts |= {value: (metered[value], nameless[value]) for value in nameless.keys() & metered.keys()}
         return Repeats(self._repeated_ids(), counts)
 
     def _repeated_ids(self) -> dict[int, int]:
         """The ids that can be of one call: an id that one observer saw again is of different calls."""
         found: dict[int, int] = {}
-        for group in range(_GROUPS):
+        for group in sorted(set().union(*(hashes.groups for hashes in self._ids.values()))):
             counts: Counter[int] = Counter()
             for hashes in self._ids.values():
                 counts.update(hashes.group(group))
@@ -98,6 +97,11 @@ class _Hashes:
         if group not in self._hashes:
             self._hashes[group] = array("q")
         self._hashes[group].append(value)
+
+    @property
+    def groups(self) -> KeysView[int]:
+        """The numbers of the groups that have a hash: most runs have few calls."""
+        return self._hashes.keys()
 
     def group(self, number: int) -> Sequence[int]:
         return self._hashes.get(number, ())

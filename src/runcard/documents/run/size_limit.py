@@ -46,6 +46,7 @@ def _cuts() -> Iterator[tuple[str, _Cut]]:
     for most in (10_000, 1_000):
         for name in ("errors", "warnings", "relations", "redactions"):
             yield f"{name} to the first {most:,}", partial(_with_shorter_list, name, most)
+    yield f"metrics to the first {_ROWS:,}", _with_fewer_metrics
     for most in (1_000, 100, 10):
         for name in ("configuration", "environment", "generation"):
             yield f"lists and objects in {name} to {most:,} members", partial(_with_less_in, name, most)
@@ -79,6 +80,12 @@ def _without_configuration(document: JsonObject) -> JsonObject:
 def _with_fewer_inputs(most: int, document: JsonObject) -> JsonObject:
     sources = document["data_sources"]
     return document | {"data_sources": sources | {"files": sources["files"][:most]}}
+
+
+def _with_fewer_metrics(document: JsonObject) -> JsonObject:
+    if "metrics" not in document:
+        return document
+    return document | {"metrics": dict(list(document["metrics"].items())[:_ROWS])}
 
 
 def _with_fewer_rows(document: JsonObject) -> JsonObject:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.observe.git.changes import diff_sha256
-from runcard.observe.git.command import GitError
+from runcard.observe.git.command import Git, GitError
 from runcard.observe.git.worktree import WorkTree
 from runcard.observe.paths import absolute_path
 
 TIMEOUT = 10.0  # seconds for everything
 
-__all__ = ["TIMEOUT", "git", "git_states"]
+__all__ = ["TIMEOUT", "git", "git_states", "resolve_commit"]
 
 
 def git(
@@ -56,3 +56,15 @@ def git_states(
         return
     yield (state := {**state, "dirty": status.is_dirty})
     yield {**state, "diff_sha256": diff_sha256(status)}
+
+
+def resolve_commit(revision: str, directory: str) -> str | None:
+    """The hash of the commit that a revision, such as `HEAD~1`, names in the repository of a directory; None without one."""
+    command = Git(os.fsencode(directory), dict(os.environ), time.monotonic() + TIMEOUT)
+    try:
+        output = command.read(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+        )
+    except GitError:
+        return None
+    return output.decode("ascii", "replace").strip() or None

@@ -3,8 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
@@ -32,24 +31,41 @@ from runcard.store.record import Progress
 from runcard.store.remove_tree import remove_tree
 from runcard.store.verification import Verdict, verify_record
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 class Restored(NamedTuple):
     """A record that came back."""
 
-    path: Path
-    archive: Path
+    record_path: str
+    archive_path: str  # as it was named
     files: int
     bytes: int
     verdict: Verdict
 
+    @property
+    def path(self) -> "Path":
+        return _as_path(self.record_path)
+
+    @property
+    def archive(self) -> "Path":
+        return _as_path(self.archive_path)
+
     def to_dict(self) -> JsonObject:
         return {
-            "path": printable(str(self.path)),
+            "path": printable(self.record_path),
             "archive": printable(str(self.archive)),
             "files": self.files,
             "bytes": self.bytes,
             "findings": [finding.to_dict() for finding in self.verdict.findings],
         }
+
+
+def _as_path(path: str) -> "Path":
+    from pathlib import Path  # noqa: PLC0415 - takes long to load, and the command needs none
+
+    return Path(path)
 
 
 def restore(
@@ -80,7 +96,7 @@ def restore(
     if not _is_restored(record, target):
         _unpack(contents, store, progress)
     _enter(record, store)
-    return Restored(Path(target), Path(record.path), contents.files, contents.bytes, verdict)
+    return Restored(os.path.normpath(target), record.path, contents.files, contents.bytes, verdict)
 
 
 def _is_restored(record: ArchivedRecord, target: str) -> bool:

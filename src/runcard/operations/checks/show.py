@@ -1,22 +1,21 @@
 """One record with its current state."""
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.run.fields import RunFields
-from runcard.documents.session.team import Team
+from runcard.documents.run.generation import Generation
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError
 from runcard.files import json_name, printable
-from runcard.observe.process import is_alive
-from runcard.operations.checks.open_run import document_so_far
-from runcard.operations.checks.show_session import ShownSession
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
 from runcard.store.find_record import open_record
 from runcard.store.record import Record
-from runcard.store.runs.owner import is_on_other_host, is_owner_gone
 from runcard.views.run_readme import is_readme_of
+
+if TYPE_CHECKING:
+    from runcard.operations.checks.show_session import ShownSession
 
 GONE = "its process is gone"
 UNKNOWN = "it is unknown whether it is still running"
@@ -64,19 +63,21 @@ def show(run: str | os.PathLike[str] | Record) -> ShownRun:
 
 def show_record(
     word: str | os.PathLike[str] | Record, limits: Limits | None = None
-) -> ShownRun | ShownSession:
+) -> "ShownRun | ShownSession":
     """Read a run or a session; raises RuncardError if it cannot be read."""
     record = word if isinstance(word, Record) else open_record(word, limits)
     loaded = record.document(limits)
     document = loaded.to_dict()
-    if isinstance(loaded, Team):
+    if not isinstance(loaded, Generation):
+        from runcard.operations.checks.show_session import ShownSession  # noqa: PLC0415 - only for sessions
+
         return ShownSession(record, document, _amendments(record))
     status, remark = state_of(record, document)
     newer = next(
         (finding.message for finding in loaded.warnings if finding.rule == "version.newer-minor"), None
     )
     is_open = not record.is_archived and RunFields(document).status == "running"
-    so_far = document_so_far(record.path, document) if is_open else None
+    so_far = _so_far(record, document) if is_open else None
     return ShownRun(
         record,
         so_far or document,
@@ -88,6 +89,12 @@ def show_record(
         is_open,
         is_open and so_far is None,
     )
+
+
+def _so_far(record: Record, document: JsonObject) -> JsonObject | None:
+    from runcard.operations.checks.open_run import document_so_far  # noqa: PLC0415 - few runs are open
+
+    return document_so_far(record.path, document)
 
 
 def _amendments(record: Record) -> Amendments:
@@ -117,6 +124,9 @@ def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
     status = RunFields(document).status
     if status != "running":
         return status, None
+    from runcard.observe.process import is_alive  # noqa: PLC0415 - few runs are open
+    from runcard.store.runs.owner import is_on_other_host, is_owner_gone  # noqa: PLC0415
+
     if is_on_other_host(document):
         return status, ON_OTHER_HOST
     is_gone = is_owner_gone(run, document, is_alive)

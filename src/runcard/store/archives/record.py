@@ -37,7 +37,6 @@ from runcard.files import (
 from runcard.settings import ARTIFACTS_MAX_SIZE, read_settings
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
-from runcard.store.archives.escaping_links import escaping_link
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
 from runcard.store.archives.member_index import MemberOffsets, encode_offsets, read_offsets
 from runcard.store.archives.owner import check_place, is_own, store_around, store_that_lists
@@ -331,6 +330,8 @@ class ArchivedRecord(Record):
 
     def check_links(self, links: Iterable[Symlink]) -> None:
         """Refuse links that lead out of the record, unless the archive is our own."""
+        from runcard.store.archives.escaping_links import escaping_link  # noqa: PLC0415 - only for what is unpacked
+
         if not self.is_own and (link := escaping_link(links)) is not None:
             raise self.leads_out(link.path)
 

@@ -99,6 +99,8 @@ class _Unpacking:
 
     def _make_folder(self, path: str) -> None:
         """A directory, and those above it that the archive has not named yet."""
+        if path in self._made:
+            return
         missing = []
         while path not in self._made:
             missing.append(path)
@@ -113,26 +115,35 @@ class _Unpacking:
         mode = member.mode & 0o777 if self._keep_modes else 0o666
         with short_path(self._top, path) as (place, rest):
             descriptor = os.open(rest, _OPEN, mode, dir_fd=place)
-        hasher = hashlib.sha256()
         try:
-            ends_with_hole = False
-            for piece in stream.data(member.size):
-                hasher.update(piece)
-                ends_with_hole = write_with_holes(descriptor, piece)
-                self._counter.add(0, len(piece))
-                self._counter.report()
-            if ends_with_hole:
-                os.ftruncate(descriptor, member.size)
+            written = self._write_data(descriptor, member.size, stream)
             self._set_mode(descriptor, member.mode)
             os.utime(descriptor, (member.mtime, member.mtime))
         except LostError:
             raise _changed() from None
         finally:
             os.close(descriptor)
-        if hasher.hexdigest() != digest:
+        if written != digest:
             raise _changed(path)
         self._files += 1
+
+    def _write_data(self, descriptor: int, size: int, stream: TarStream) -> str:
+        """Write the data of a file; returns their digest."""
+        if size < _HOLE and (piece := stream.whole(size)) is not None:
+            write_all(descriptor, piece)
+            self._counter.add(1, size)
+            self._counter.report()
+            return hashlib.sha256(piece).hexdigest()
+        hasher, ends_with_hole = hashlib.sha256(), False
+        for piece in stream.data(size):
+            hasher.update(piece)
+            ends_with_hole = write_with_holes(descriptor, piece)
+            self._counter.add(0, len(piece))
+            self._counter.report()
+        if ends_with_hole:
+            os.ftruncate(descriptor, size)
         self._counter.add(1, 0)
+        return hasher.hexdigest()
 
     def _set_mode(self, descriptor: int, mode: int) -> None:
         """Set the mode of a new file; where the umask left it right, that is not done, for it takes as long as a write."""

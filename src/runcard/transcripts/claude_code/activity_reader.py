@@ -103,7 +103,7 @@ class _ActivityReader:
         }
 
     def read_file(self, path: str, file: BinaryIO, content: FileContent) -> None:
-        size = os.fstat(file.fileno()).st_size
+        size = self._activity.ends.get(path, os.fstat(file.fileno()).st_size)
         self._path, self._file_agent = path, agent_of(path)
         self._activity.owners[path] = self._file_agent or MAIN
         self._has_own = False

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.files import open_regular
 from runcard.transcripts import claude_code, codex
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import CallOrigin, CallTable
@@ -45,7 +46,7 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
     """The sessions of the agents of these instances."""
     by_workspace: dict[str, list[TeamInstance]] = {}
     for instance in instances:
-        if instance.workspace is not None and os.path.isabs(instance.workspace):
+        if instance.workspace and os.path.isabs(instance.workspace) and "\0" not in instance.workspace:
             by_workspace.setdefault(os.path.realpath(instance.workspace), []).append(instance)
     found = []
     for workspace, owners in by_workspace.items():
@@ -64,13 +65,16 @@ def _is_own(workspace: str, instance: TeamInstance) -> bool:
     if os.path.basename(workspace) == instance.id:
         return True
     try:
-        with open(os.path.join(workspace, _MARKER), "rb") as file:
-            return file.read(200).strip() == instance.id.encode()
-    except (OSError, ValueError, UnicodeEncodeError):
+        with open(open_regular(os.path.join(workspace, _MARKER)), "rb") as file:
+            return file.read(200).decode("utf-8", "replace").strip() == instance.id
+    except OSError:
         return False
 
 
 def _time(owners: list[TeamInstance]) -> tuple[int, int]:
+    """From the start of the first to the end of the last; nothing where a start is not known."""
+    if any(owner.created < 0 for owner in owners):
+        return 1, 0
     ends = [1 << 62 if owner.status == "running" or owner.end < 0 else owner.end for owner in owners]
     return min(owner.created for owner in owners), max(ends)
 

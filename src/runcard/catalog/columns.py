@@ -1,0 +1,102 @@
+"""The columns that a user can name: those of a table, and the facts of a record such as `config.temperature`.
+
+Every name of a user becomes a parameter or is one of ours: nothing that a user writes is ever part of the SQL text.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+from runcard.errors import UsageError
+
+ColumnType = Literal["text", "number", "count", "cost", "time", "seconds", "flag"]
+
+RECORDS, INSTANCES = "records", "instances"
+FACTS = ("config", "label", "metric", "score", "tag")
+
+
+class Column(NamedTuple):
+    """A column of a table, as SQL and for people."""
+
+    name: str
+    sql: str
+    type: ColumnType
+
+
+def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
+    return {name: Column(name, f"{alias}.{name}", kind) for name in names.split()}
+
+
+_RECORD: dict[str, Column] = {
+    "id": Column("id", "r.record_id", "text"),
+    **_plain("r", "kind name path status experiment experiment_id model provider token_source", "text"),
+    **_plain("r", "command host branch folder tool problem sha256", "text"),
+    "commit": Column("commit", "r.git_commit", "text"),
+    "error": Column("error", "r.first_error", "text"),
+    "store": Column("store", "s.path", "text"),
+    **_plain("r", "started ended", "time"),
+    "duration": Column("duration", "r.seconds", "seconds"),
+    **_plain("r", "calls input output cache_read cache_write reasoning instances failed_instances", "count"),
+    **_plain("r", "errors warnings exit_code", "count"),
+    "tokens": Column("tokens", "r.input + r.output", "count"),
+    **_plain("r", "cost known_cost", "cost"),
+    "archived": Column("archived", "r.is_archived", "flag"),
+    "at_least": Column("at_least", "r.at_least", "flag"),
+}
+_INSTANCE: dict[str, Column] = {
+    **_plain("i", "name role model status parent token_source error error_category", "text"),
+    "id": Column("id", "i.instance_id", "text"),
+    "session": Column("session", "r.record_id", "text"),
+    "path": Column("path", "r.path", "text"),
+    "store": Column("store", "s.path", "text"),
+    **_plain("i", "started ended", "time"),
+    "duration": Column("duration", "i.seconds", "seconds"),
+    **_plain("i", "calls input output cache_read cache_write reasoning", "count"),
+    "tokens": Column("tokens", "i.input + i.output", "count"),
+    **_plain("i", "cost known_cost", "cost"),
+    "at_least": Column("at_least", "i.at_least", "flag"),
+}
+COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE}
+_FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
+
+
+class Columns:
+    """The columns of one question; facts that it names are joined once each."""
+
+    def __init__(self, table: str) -> None:
+        self.known = COLUMNS[table]
+        self.joins: list[str] = []
+        self.parameters: list[str] = []
+        self._facts: dict[str, Column] = {}
+
+    def find(self, name: str) -> Column:
+        """The column with this name; raises UsageError with similar names."""
+        if (column := self.known.get(name)) is not None:
+            return column
+        if name in self._facts:
+            return self._facts[name]
+        if _FACT.fullmatch(name) is None:
+            raise _no_column(name, self.known)
+        alias = f"f{len(self._facts)}"
+        self.joins.append(f"LEFT JOIN facts {alias} ON {alias}.record = r.id AND {alias}.key = ?")
+        self.parameters.append(name)
+        self._facts[name] = Column(name, alias, "number")
+        return self._facts[name]
+
+    def is_fact(self, column: Column) -> bool:
+        return column.name in self._facts
+
+    def shown(self, column: Column) -> str:
+        """The SQL of a value: of a fact its number, or else its text."""
+        return f"coalesce({column.sql}.number, {column.sql}.text)" if self.is_fact(column) else column.sql
+
+
+def _no_column(name: str, known: dict[str, Column]) -> UsageError:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
+    near = get_close_matches(name[:100], known, 1, 0.6)
+    hint = (
+        f"did you mean {near[0]}?"
+        if near
+        else f"use {', '.join(known)}, or {', '.join(f'{one}.NAME' for one in FACTS)}"
+    )
+    return UsageError(f"there is no column {name!r}", hint=hint)

@@ -1,0 +1,212 @@
+"""Conditions as users write them, `cost > 0.5 and status = failed`, as SQL with parameters.
+
+    condition   = term {"or" term}
+    term        = factor {"and" factor}
+    factor      = "not" factor | "(" condition ")" | comparison
+    comparison  = column operator value
+    operator    = "=" "==" "!=" "<" "<=" ">" ">=" "~" (contains)
+    value       = a number, a word, a text in quotes, null
+
+A number is compared with the number of a fact, a text with its text. Times are dates, times in ISO 8601, or ages such as 7d.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from runcard.catalog.columns import Column, Columns
+from runcard.catalog.rows import cost_units
+from runcard.documents.times import parse_time
+from runcard.errors import UsageError
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<operator><=|>=|!=|==|=|<|>|~)|(?P<paren>[()])"""
+    r"""|(?P<word>[^\s()<>=!~'"]+))"""
+)
+_AGE = re.compile(r"(\d{1,6})([smhdw])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SQL_OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_DEEPEST = 100  # parentheses and nots
+
+
+class Token(NamedTuple):
+    """One token of a condition."""
+
+    kind: str  # quoted, operator, paren or word
+    text: str
+
+
+class Condition(NamedTuple):
+    """A condition as SQL, and its parameters."""
+
+    sql: str
+    parameters: tuple[object, ...]
+
+
+def parse_condition(text: str, columns: Columns, now: Callable[[], datetime] | None = None) -> Condition:
+    """The SQL of a condition; raises UsageError that says where it is wrong."""
+    parser = _ConditionParser(_tokens(text), columns, now or (lambda: datetime.now(UTC)))
+    condition = parser.condition(0)
+    parser.expect_end()
+    return condition
+
+
+def comparison(column: Column, operator: str, value: str, columns: Columns, now: datetime) -> Condition:
+    """The SQL of `column operator value`."""
+    if value.lower() == "null" and operator in {"=", "==", "!="}:
+        return Condition(f"{columns.shown(column)} IS {'NOT ' if operator == '!=' else ''}NULL", ())
+    if operator == "~":
+        return Condition(f"instr(lower({columns.shown(column)}), lower(?)) > 0", (value,))
+    sign = _SQL_OPERATORS[operator]
+    if columns.is_fact(column):
+        number = _number(value)
+        by_text = Condition(f"{column.sql}.text {sign} ?", (value,))
+        if number is None:
+            return by_text
+        by_number = Condition(f"{column.sql}.number {sign} ?", (number,))
+        return by_number if sign not in {"=", "!="} else _either(by_number, by_text, sign)
+    return Condition(f"{column.sql} {sign} ?", (_literal(column, value, now),))
+
+
+def _either(number: Condition, text: Condition, sign: str) -> Condition:
+    """Equal to the number or to the text; unequal to both, where one is known."""
+    if sign == "=":
+        return Condition(f"({number.sql} OR {text.sql})", (*number.parameters, *text.parameters))
+    known = f"coalesce({number.sql}, {text.sql})"
+    return Condition(known, (*number.parameters, *text.parameters))
+
+
+def _literal(column: Column, value: str, now: datetime) -> object:
+    """A value in the unit of a column."""
+    if column.type == "text":
+        return value
+    if column.type == "time":
+        return time_value(value, now)
+    if column.type == "flag":
+        if value.lower() not in {"true", "false", "yes", "no", "1", "0"}:
+            raise UsageError(f"{value!r} is neither true nor false", hint=f"write {column.name} = true")
+        return int(value.lower() in {"true", "yes", "1"})
+    number = _number(value.removeprefix("$"))
+    if number is None:
+        raise UsageError(f"{value!r} is not a number", hint=f"compare {column.name} with a number")
+    return cost_units(number) if column.type == "cost" else number
+
+
+def time_value(text: str, now: datetime) -> int:
+    """A time in milliseconds: an age (7d), a day or a month in the local time zone, or a time with its zone."""
+    if (age := _AGE.fullmatch(text)) is not None:
+        return round(now.timestamp() * 1000) - int(age[1]) * _UNITS[age[2]] * 1000
+    date = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text)
+    try:
+        moment = (
+            parse_time(text)
+            if date is None
+            else _local_midnight(int(date[1]), int(date[2]), int(date[3] or 1))
+        )
+    except (ValueError, OverflowError):
+        moment = None
+    if moment is None:
+        raise UsageError(
+            f"{text!r} is not a time", hint="write an age such as 7d, a date, or 2026-11-15T10:00:00Z"
+        )
+    return round(moment.timestamp() * 1000)
+
+
+def _local_midnight(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day).astimezone()
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e300 else None
+
+
+def _tokens(text: str) -> list[Token]:
+    tokens, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise _wrong(f"{text[at : at + 20]!r} is not understood")
+        tokens.append(Token(str(match.lastgroup), match[match.lastgroup or 0]))
+        at = match.end()
+    return tokens
+
+
+class _ConditionParser:
+    def __init__(self, tokens: list[Token], columns: Columns, now: Callable[[], datetime]) -> None:
+        self._tokens, self._columns, self._now = tokens, columns, now()
+        self._at = 0
+
+    def condition(self, depth: int) -> Condition:
+        return self._joined("or", self._term, depth)
+
+    def _term(self, depth: int) -> Condition:
+        return self._joined("and", self._factor, depth)
+
+    def _joined(self, word: str, part: Callable[[int], Condition], depth: int) -> Condition:
+        parts = [part(depth)]
+        while self._is_word(word):
+            self._at += 1
+            parts.append(part(depth))
+        if len(parts) == 1:
+            return parts[0]
+        sql = f" {word.upper()} ".join(one.sql for one in parts)
+        return Condition(f"({sql})", tuple(value for one in parts for value in one.parameters))
+
+    def _factor(self, depth: int) -> Condition:
+        if depth > _DEEPEST:
+            raise _wrong("it is nested too deeply")
+        if self._is_word("not"):
+            self._at += 1
+            inner = self._factor(depth + 1)
+            return Condition(f"NOT coalesce({inner.sql}, 0)", inner.parameters)
+        if self._peek() == Token("paren", "("):
+            self._at += 1
+            inner = self.condition(depth + 1)
+            if self._next() != Token("paren", ")"):
+                raise _wrong("a ')' is missing")
+            return inner
+        return self._comparison()
+
+    def _comparison(self) -> Condition:
+        name, operator, value = self._next(), self._next(), self._next()
+        if name is None or name.kind not in {"word", "quoted"}:
+            raise _wrong("the name of a column is missing")
+        if operator is None or operator.kind != "operator":
+            raise _wrong(f"after {name.text!r} an operator is missing")
+        if value is None or value.kind not in {"word", "quoted"}:
+            raise _wrong(f"after {name.text} {operator.text} a value is missing")
+        column = self._columns.find(_unquoted(name))
+        return comparison(column, operator.text, _unquoted(value), self._columns, self._now)
+
+    def expect_end(self) -> None:
+        if (token := self._peek()) is not None:
+            raise _wrong(f"{token.text!r} is not expected")
+
+    def _is_word(self, word: str) -> bool:
+        token = self._peek()
+        return token is not None and token.kind == "word" and token.text.lower() == word
+
+    def _peek(self) -> Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _next(self) -> Token | None:
+        token = self._peek()
+        self._at += 1
+        return token
+
+
+def _unquoted(token: Token) -> str:
+    if token.kind != "quoted":
+        return token.text
+    quote = token.text[0]
+    return token.text[1:-1].replace(quote * 2, quote)
+
+
+def _wrong(message: str) -> UsageError:
+    return UsageError(f"in the condition, {message}", hint="write it as: cost > 0.5 and status = failed")

@@ -1,0 +1,282 @@
+"""Fill the catalog from stores: only what changed since.
+
+A record is read again when its files have another fingerprint: size, times and inode of its document and its amendments.
+`catch_up` is for questions: it looks at a store only if the folder or a ledger changed, and then only at new and vanished
+names, at records that the ledger names since, and at open runs. `fill` looks at every record.
+
+A store that cannot be listed keeps its rows and is marked as not reachable.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from stat import S_ISDIR, S_ISREG
+from typing import NamedTuple
+
+from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.reading import read_rows
+from runcard.errors import RuncardError
+from runcard.files import encode_name, json_name
+from runcard.store import layout
+from runcard.store.record import DirectoryRecord, Record
+
+Progress = Callable[[str, int], object]  # the store, and how many of its records were read
+
+_BATCH = 500  # records that are written at once
+_FILLING = 600  # seconds to wait for another process that reads a store
+
+
+class FoundRecord(NamedTuple):
+    """Where a record is."""
+
+    name: str
+    path: str
+    fingerprint: str
+    is_archived: bool = False
+
+    @property
+    def text(self) -> str:
+        """The name as the catalog has it: bytes that are not UTF-8 are escaped."""
+        return json_name(self.name).text
+
+
+class FillResult(NamedTuple):
+    """What filling found in one store."""
+
+    store: str
+    records: int
+    read: int
+    removed: int
+    is_reachable: bool = True
+
+
+def fill(database: CatalogDatabase, store: str, progress: Progress | None = None) -> FillResult:
+    """Bring the rows of a store up to date, looking at every record."""
+    number = _store_number(database, store)
+    cursor = _look(store)
+    if cursor is None:
+        return _unreachable(database, store, number)
+    places = {place.text: place for place in _places(store)}
+    known = _fingerprints(database, number)
+    changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
+    _put_all(database, number, changed, store, progress)
+    removed = known.keys() - places.keys()
+    _remove_all(database, number, removed)
+    _set_cursor(database, number, cursor)
+    return FillResult(store, len(places), len(changed), len(removed))
+
+
+def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
+    """Bring the rows of a store up to date as far as it says that it changed; None where it did not."""
+    number = _store_number(database, store)
+    now, before = _look(store), _cursor(database, number)
+    if now is None:
+        return _unreachable(database, store, number)
+    if before is None:
+        return _fill_once(database, store, number)
+    running = [
+        name
+        for (name,) in database.query(
+            "SELECT name FROM records WHERE store = ? AND status = 'running'", (number,)
+        )
+    ]
+    if now == before and not running:
+        return None
+    known = _fingerprints(database, number)
+    suspects = {*running, *_named_since(store, before)}
+    names = {json_name(name).text: name for name in layout.possible_records(store)}
+    if now["folder"] != before["folder"]:
+        suspects |= names.keys() ^ known.keys()
+    archived = {place.text: place for place in _archived(store)}
+    if now["archives"] != before["archives"]:
+        suspects |= known.keys() | archived.keys()
+    places = {
+        text: place
+        for text in suspects
+        if (place := _directory_place(store, names.get(text)) or archived.get(text)) is not None
+    }
+    changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
+    _put_all(database, number, changed, store, None)
+    removed = (suspects & known.keys()) - places.keys()
+    _remove_all(database, number, removed)
+    _set_cursor(database, number, now)
+    return FillResult(store, len(known), len(changed), len(removed))
+
+
+def _fill_once(database: CatalogDatabase, store: str, number: int) -> FillResult | None:
+    """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
+    with database.locked("filling", _FILLING):
+        return fill(database, store) if _cursor(database, number) is None else None
+
+
+def forget(database: CatalogDatabase, store: str) -> None:
+    """Remove a store and its records."""
+    with database.writing():
+        names = [
+            name
+            for (name,) in database.query(
+                "SELECT r.name FROM records r JOIN stores s ON s.id = r.store WHERE s.path = ?", (store,)
+            )
+        ]
+        number = _store_number(database, store)
+        for name in names:
+            database.remove(number, name)
+        database.query("DELETE FROM stores WHERE id = ?", (number,))
+
+
+def _store_number(database: CatalogDatabase, store: str) -> int:
+    path = json_name(os.path.abspath(store)).text
+    found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+    if found is None:
+        database.query("INSERT OR IGNORE INTO stores (path) VALUES (?)", (path,))
+        found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+    return int(found[0])
+
+
+def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
+    database.query("UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ?", (number,))
+    (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
+    return FillResult(store, count, 0, 0, is_reachable=False)
+
+
+def _fingerprints(database: CatalogDatabase, store: int) -> dict[str, str]:
+    return dict(database.query("SELECT name, fingerprint FROM records WHERE store = ?", (store,)).fetchall())
+
+
+def _put_all(
+    database: CatalogDatabase,
+    number: int,
+    places: Iterable[FoundRecord],
+    store: str,
+    progress: Progress | None,
+) -> None:
+    batch = []
+    for count, place in enumerate(places, 1):
+        rows = read_rows(_record(place))
+        rows.record |= {
+            "store": number,
+            "name": place.text,
+            "path": json_name(os.path.abspath(place.path)).text,
+            "is_archived": int(place.is_archived),
+            "fingerprint": place.fingerprint,
+        }
+        batch.append(rows)
+        if len(batch) >= _BATCH:
+            _write(database, batch)
+            batch = []
+            if progress is not None:
+                progress(store, count)
+    _write(database, batch)
+
+
+def _write(database: CatalogDatabase, batch: list) -> None:  # type: ignore[type-arg]
+    if batch:
+        with database.writing():
+            for rows in batch:
+                database.put(rows)
+
+
+def _remove_all(database: CatalogDatabase, store: int, names: Iterable[str]) -> None:
+    doomed = list(names)
+    if doomed:
+        with database.writing():
+            for name in doomed:
+                database.remove(store, name)
+
+
+def _record(place: FoundRecord) -> Record:
+    if not place.is_archived:
+        return DirectoryRecord(place.path)
+    from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
+
+    return ArchivedRecord.at(place.path) or DirectoryRecord(place.path)
+
+
+def _places(store: str) -> Iterator[FoundRecord]:
+    """All records of a store: those in directories, and archived ones without a directory."""
+    names = set()
+    for name in layout.possible_records(store):
+        if (place := _directory_place(store, name)) is not None:
+            names.add(name)
+            yield place
+    for place in _archived(store):
+        if place.name not in names:
+            names.add(place.name)
+            yield place
+
+
+def _directory_place(store: str, name: str | None) -> FoundRecord | None:
+    if name is None:
+        return None
+    folder = os.path.join(store, name)
+    document = _stat_text(os.path.join(folder, layout.METADATA))
+    if document is None and not layout.has_lost_its_document(folder):
+        return None
+    parts = [document or "-", _stat_text(os.path.join(folder, layout.AMENDMENTS)) or "-"]
+    return FoundRecord(name, folder, " ".join(parts))
+
+
+def _archived(store: str) -> list[FoundRecord]:
+    """The archives that the index of a store lists; none where it cannot be read."""
+    if not os.path.lexists(layout.archive_folder(store)):
+        return []
+    from runcard.store.archives.index import ArchiveFolder  # noqa: PLC0415 - long to load
+
+    try:
+        entries = list(ArchiveFolder.of_store(store))
+    except (RuncardError, OSError):
+        return []
+    stats = ((entry, _stat_text(entry.path)) for entry in entries)
+    return [
+        FoundRecord(entry.name, entry.path, f"archive {text}", is_archived=True)
+        for entry, text in stats
+        if text is not None
+    ]
+
+
+def _stat_text(path: str) -> str | None:
+    """What tells a version of a file from another; None where there is no regular file."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    if not S_ISREG(status.st_mode):
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+
+
+def _look(store: str) -> dict[str, object] | None:
+    """What a store looks like from outside; None where it cannot be reached."""
+    try:
+        status = os.stat(store)
+        if not S_ISDIR(status.st_mode):
+            return None
+        ledgers = {os.path.basename(path): os.stat(path).st_size for path in layout.ledger_paths(store)}
+    except (OSError, RuncardError):
+        return None
+    index = os.path.join(layout.archive_folder(store), layout.ARCHIVE_INDEX)
+    return {"folder": status.st_mtime_ns, "ledgers": ledgers, "archives": _stat_text(index)}
+
+
+def _cursor(database: CatalogDatabase, store: int) -> dict[str, object] | None:
+    (text,) = database.query("SELECT cursor FROM stores WHERE id = ?", (store,)).fetchone()
+    return None if text is None else json.loads(text)
+
+
+def _set_cursor(database: CatalogDatabase, store: int, cursor: dict[str, object]) -> None:
+    database.query("UPDATE stores SET cursor = ?, is_reachable = 1 WHERE id = ?", (json.dumps(cursor), store))
+
+
+def _named_since(store: str, before: dict[str, object]) -> Iterator[str]:
+    """The names of records in the lines that were added to the ledgers of a store."""
+    sizes = before["ledgers"]
+    for path in layout.ledger_paths(store):
+        start = sizes.get(os.path.basename(path), 0) if isinstance(sizes, dict) else 0
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            file.seek(start)
+            for line in file:
+                with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                    name = json.loads(line)["payload"]["path"]
+                    if isinstance(name, str) and name and "/" not in name and encode_name(name):
+                        yield name

@@ -1,0 +1,78 @@
+"""Read a record for the catalog: its document, its remarks, its listing. Whatever is wrong with it becomes its `problem`."""
+
+import contextlib
+from collections.abc import Iterator
+
+from runcard.catalog.rows import RUN, SESSION, RecordRows, digest_bytes, run_rows, session_rows
+from runcard.checksums import read_file
+from runcard.digests import sha256_bytes
+from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.encoding import JsonObject, decode_json
+from runcard.errors import EncodingError, RuncardError
+from runcard.files import json_name
+from runcard.store import layout
+from runcard.store.amendments.read import Remark
+from runcard.store.record import Record
+
+_MOST_FILES = 200_000  # of one record that can be found by their digests
+
+
+def read_rows(record: Record) -> RecordRows:
+    """The rows of a record, without those of its place. Never raises because of the record."""
+    try:
+        data = record.metadata
+        document = None if data is None else decode_json(data, record.limits)
+    except (RuncardError, OSError) as error:
+        return _unreadable(record, str(getattr(error, "message", error)))
+    if data is None:
+        return _unreadable(record, f"it has no {layout.METADATA}")
+    kind = detect(document) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or kind not in {GENERATION, TEAM}:
+        return _unreadable(record, f"{layout.METADATA} is not the document of a run or a session")
+    remarks = list(_remarks(record))
+    rows = session_rows(document, remarks) if kind is TEAM else run_rows(document, remarks)
+    name = json_name(record.name).text
+    rows.record |= {
+        "kind": SESSION if kind is TEAM else RUN,
+        "record_id": _id(document, name),
+        "sha256": sha256_bytes(data).hex,
+    }
+    rows.files += _outputs(record)
+    rows.texts["name"] = f"{rows.record['record_id']} {name}"
+    return rows
+
+
+def _id(document: JsonObject, name: str) -> str:
+    generation = document.get("generation")
+    stated = generation.get("run_id") if isinstance(generation, dict) else document.get("team_session_id")
+    return stated if isinstance(stated, str) and stated.isprintable() and stated else name
+
+
+def _unreadable(record: Record, problem: str) -> RecordRows:
+    kind, name = SESSION if record.kind_by_files() == SESSION else RUN, json_name(record.name).text
+    facts: dict[str, object] = {"kind": kind, "record_id": name, "problem": problem[:1000]}
+    facts |= dict.fromkeys(("at_least", "errors", "warnings"), 0)
+    return RecordRows(facts, texts={"name": name, "errors": problem[:1000]})
+
+
+def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
+    with contextlib.suppress(RuncardError, OSError):
+        for entry in record.amendments().entries:
+            if isinstance(entry, Remark):
+                yield entry.kind, entry.payload
+
+
+def _outputs(record: Record) -> Iterator[tuple[bool, str, bytes]]:
+    """The files of the listing."""
+    try:
+        file = record.open_seekable(layout.CHECKSUMS)
+        if file is None:
+            return
+        with file:
+            for number, (path, digits) in enumerate(read_file(file).hex_items()):
+                if number >= _MOST_FILES:
+                    return
+                if (digest := digest_bytes(digits)) is not None:
+                    yield False, path.encode("utf-8", "backslashreplace").decode(), digest
+    except (RuncardError, OSError, EncodingError):
+        return

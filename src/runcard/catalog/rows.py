@@ -1,0 +1,381 @@
+"""A record as the rows of the catalog. Pure: the documents may be of any quality, and nothing is read here.
+
+What a document does not say is null. A value of a wrong type is as if it were not there. Keys and texts are cut to a length
+that an index can hold.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runcard.catalog.tables import COST_UNIT
+from runcard.documents.exact_sums import as_decimal
+from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
+from runcard.documents.times import parse_time
+from runcard.encoding import JsonObject
+
+CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
+RUN, SESSION = "run", "session"
+
+_LONGEST_TEXT = 1000  # characters of a value
+_LONGEST_KEY = 200
+_MOST_FACTS = 1000  # of one record
+_MOST_DEPTH = 5  # levels of a configuration
+_MOST_COUNT = 2**62
+
+Row = dict[str, Any]
+Facts = dict[str, tuple[float | None, str | None]]  # a number, a text, by key
+
+
+@dataclass
+class RecordRows:
+    """The rows of one record; those of other tables than `records` without their record."""
+
+    record: Row
+    facts: Facts = field(default_factory=dict)
+    instances: list[Row] = field(default_factory=list)
+    usage: list[Row] = field(default_factory=list)
+    files: list[tuple[bool, str, bytes]] = field(default_factory=list)  # is it an input, path, digest
+    relations: list[tuple[str, str, str | None]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)  # by column of the search index
+
+
+def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = ()) -> RecordRows:
+    """The rows of a run, from its document and the kinds and payloads of its remarks."""
+    generation, configuration = _object(document.get("generation")), _object(document.get("configuration"))
+    environment, costs = _object(document.get("environment")), _object(document.get("costs"))
+    git, usage = _object(environment.get("git")), _object(document.get("token_usage"))
+    is_incomplete = bool(usage.get("incomplete"))
+    record: Row = {
+        "status": _text(generation.get("status")),
+        "started": _time(generation.get("timestamp_start")),
+        "ended": _time(generation.get("timestamp_end")),
+        "seconds": _number(generation.get("duration_seconds")),
+        "experiment": _text(generation.get("experiment_name")),
+        "experiment_id": _text(generation.get("experiment_id")),
+        "model": _text(configuration.get("model")),
+        "provider": _text(configuration.get("provider")),
+        "calls": _count(_object(document.get("performance")).get("calls")),
+        **{name: _count(costs.get(f"{name}_tokens")) for name in CLASSES},
+        "token_source": _text(costs.get("token_source")),
+        **_cost(costs.get("total_cost_usd"), known_cost(document), is_at_least=is_incomplete),
+        "command": _command(generation.get("command")),
+        "exit_code": _integer(generation.get("exit_code")),
+        "host": _text(_object(generation.get("process")).get("host")),
+        "branch": _text(git.get("branch")),
+        "git_commit": _text(git.get("commit")),
+        **_problems(document),
+    }
+    rows = RecordRows(record)
+    rows.facts = {
+        **_nested_facts("config", configuration),
+        **_flat_facts("label", _object(generation.get("labels"))),
+        **_metric_facts(_object(document.get("metrics"))),
+        **_remark_facts(remarks),
+    }
+    rows.usage = _run_usage(document, record) if has_calls(document) else []
+    rows.files = [*_inputs(_object(document.get("data_sources")))]
+    rows.relations = [*_relations(document)]
+    rows.texts = _texts(rows, (record["experiment"], record["command"], _text(generation.get("function"))))
+    return rows
+
+
+def session_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = ()) -> RecordRows:
+    """The rows of a session, from its team document and the kinds and payloads of its remarks."""
+    summary = _object(document.get("execution_summary"))
+    entries = [_object(entry) for entry in _list(document.get("instances"))]
+    origin = _object(document.get("origin_session"))
+    is_at_least = bool(document.get("usage_incomplete"))
+    tokens = _object(_object(document.get("resources")).get("tokens"))
+    failed = _count(summary.get("failed_instances"))
+    record: Row = {
+        "status": None if failed is None else "completed" if failed == 0 else "failed",
+        "started": _time(summary.get("execution_start")),
+        "ended": _time(summary.get("execution_end")),
+        "seconds": _number(summary.get("total_execution_time_seconds")),
+        "model": _only(_text(entry.get("model")) for entry in entries),
+        "calls": _sum(_count(entry.get("calls")) for entry in entries),
+        **{name: _count(tokens.get(name)) for name in CLASSES},
+        "token_source": _text(document.get("token_source")),
+        **_cost(summary.get("total_cost"), summary.get("known_cost"), is_at_least=is_at_least),
+        "instances": len(entries),
+        "failed_instances": failed,
+        "host": _text(_object(document.get("system_info")).get("hostname")),
+        "branch": _text(origin.get("branch")),
+        "git_commit": _text(origin.get("commit")),
+        "folder": _text(origin.get("folder")),
+        "tool": _text(origin.get("tool")),
+        **_session_problems(document),
+    }
+    rows = RecordRows(record)
+    rows.instances = [*_instances(entries, is_at_least=is_at_least)]
+    rows.facts = {**_flat_facts("label", _object(document.get("labels"))), **_remark_facts(remarks)}
+    rows.usage = [row for entry in entries for row in _instance_usage(entry, is_at_least=is_at_least)]
+    rows.relations = [*_relations(document)]
+    names = (_text(entry.get("name")) for entry in entries)
+    rows.texts = _texts(rows, (_text(origin.get("title")), record["folder"], *names))
+    return rows
+
+
+def _run_usage(document: JsonObject, record: Row) -> list[Row]:
+    """What each model was paid for; one row for all, where the parts do not make up the whole."""
+    parts = model_breakdown(document)
+    whole = {name: record[name] for name in (*CLASSES, "token_source", "cost", "known_cost", "at_least")}
+    whole |= {"calls": record["calls"], "provider": record["provider"]}
+    if len(parts) <= 1:
+        model = _text(parts[0].get("model")) if parts else None
+        return [{**whole, "instance_id": None, "model": model or record["model"]}]
+    rows = []
+    for part in parts:
+        tokens = {"input": _count(part.get("input")), "output": _count(part.get("output"))}
+        cost = _cost(
+            part.get("cost_usd"),
+            part.get("known_cost_usd", part.get("cost_usd")),
+            is_at_least=bool(record["at_least"]),
+        )
+        rows.append(
+            {
+                "instance_id": None,
+                "model": _text(part.get("model")),
+                "provider": record["provider"],
+                "calls": _count(part.get("calls")),
+                **dict.fromkeys(CLASSES),
+                **tokens,
+                "token_source": _text(part.get("token_source")),
+                **cost,
+            }
+        )
+    is_whole = all(_sum(row[name] for row in rows) == whole[name] for name in ("input", "output", "cost"))
+    return rows if is_whole else [{**whole, "instance_id": None, "model": None}]
+
+
+def _instances(entries: Sequence[JsonObject], *, is_at_least: bool) -> Iterator[Row]:
+    for number, entry in enumerate(entries):
+        tokens, error = _object(entry.get("tokens")), _object(entry.get("error_details"))
+        yield {
+            "instance_id": _text(entry.get("instance_id")) or f"#{number}",
+            "name": _text(entry.get("name")),
+            "role": _text(entry.get("role_title")) or _text(entry.get("role")),
+            "model": _text(entry.get("model")),
+            "status": _text(entry.get("status")),
+            "parent": _text(entry.get("parent_instance_id")),
+            "started": _time(entry.get("created_at")),
+            "ended": _time(entry.get("terminated_at")),
+            "seconds": _number(entry.get("execution_time_seconds")),
+            "calls": _count(entry.get("calls")),
+            **{name: _count(tokens.get(name)) for name in CLASSES},
+            "token_source": _text(entry.get("token_source")),
+            **_cost(entry.get("cost"), entry.get("known_cost", entry.get("cost")), is_at_least=is_at_least),
+            "error": _text(entry.get("error_message")),
+            "error_category": _text(error.get("category")),
+        }
+
+
+def _instance_usage(entry: JsonObject, *, is_at_least: bool) -> Iterator[Row]:
+    """What each model of an instance was paid for: by its `models`, or as a whole."""
+    tokens = _object(entry.get("tokens"))
+    if "tokens_used" not in entry and not tokens and "cost" not in entry and "known_cost" not in entry:
+        return
+    parts = [_object(part) for part in _list(entry.get("models"))]
+    whole = {"model": entry.get("model"), "tokens": tokens, "calls": entry.get("calls")} | {
+        name: entry[name] for name in ("cost", "known_cost", "token_source") if name in entry
+    }
+    for part in parts or [whole]:
+        classes = _object(part.get("tokens"))
+        yield {
+            "instance_id": _text(entry.get("instance_id")),
+            "model": _text(part.get("model")),
+            "provider": _text(part.get("provider")),
+            "calls": _count(part.get("calls")),
+            **{name: _count(classes.get(name)) for name in CLASSES},
+            "token_source": _text(part.get("token_source")) or _text(entry.get("token_source")),
+            **_cost(part.get("cost"), part.get("known_cost", part.get("cost")), is_at_least=is_at_least),
+        }
+
+
+def _inputs(sources: JsonObject) -> Iterator[tuple[bool, str, bytes]]:
+    seen = set()
+    for file in _list(sources.get("files")):
+        path, digest = _object(file).get("path"), digest_bytes(_object(file).get("sha256"))
+        if isinstance(path, str) and digest is not None and path not in seen:
+            seen.add(path)
+            yield True, _clean(path), digest
+
+
+def digest_bytes(text: object) -> bytes | None:
+    """The bytes of a digest in hex, with `sha256:` in front or not."""
+    if not isinstance(text, str):
+        return None
+    digits = text.removeprefix("sha256:")
+    try:
+        return bytes.fromhex(digits) if len(digits) == 64 else None
+    except ValueError:
+        return None
+
+
+def _relations(document: JsonObject) -> Iterator[tuple[str, str, str | None]]:
+    seen = set()
+    for relation in _list(document.get("relations")):
+        kind, other = _text(_object(relation).get("type")), _text(_object(relation).get("id"))
+        if kind and other and (kind, other) not in seen:
+            seen.add((kind, other))
+            yield kind, other, _text(_object(relation).get("sha256"))
+
+
+def _nested_facts(prefix: str, data: Mapping[str, Any]) -> Facts:
+    """The values of a configuration by their names, with dots between the names of levels."""
+    facts: Facts = {}
+    work: list[tuple[str, Any, int]] = [
+        (f"{prefix}.{key}", value, 1) for key, value in reversed(list(data.items()))
+    ]
+    while work and len(facts) < _MOST_FACTS:
+        key, value, depth = work.pop()
+        if isinstance(value, dict) and depth < _MOST_DEPTH:
+            work += [(f"{key}.{name}", inner, depth + 1) for name, inner in reversed(value.items())]
+        elif (fact := _fact(value)) is not None:
+            facts[_clean(key)[:_LONGEST_KEY]] = fact
+    return facts
+
+
+def _flat_facts(prefix: str, data: Mapping[str, Any]) -> Facts:
+    facts: Facts = {}
+    for key, value in list(data.items())[:_MOST_FACTS]:
+        if (fact := _fact(value)) is not None:
+            facts[_clean(f"{prefix}.{key}")[:_LONGEST_KEY]] = fact
+    return facts
+
+
+def _metric_facts(metrics: Mapping[str, Any]) -> Facts:
+    """The last value of a metric under its name; the smallest and the largest with `.min` and `.max`."""
+    facts: Facts = {}
+    for name, values in list(metrics.items())[:_MOST_FACTS]:
+        for suffix, key in (("", "last"), (".min", "min"), (".max", "max")):
+            if (number := _number(_object(values).get(key))) is not None:
+                facts[_clean(f"metric.{name}{suffix}")[:_LONGEST_KEY]] = (float(number), None)
+    return facts
+
+
+def _remark_facts(
+    remarks: Iterable[tuple[str, JsonObject]],
+) -> Facts:
+    """Tags and evaluations, the latest of each name."""
+    facts: Facts = {}
+    for kind, payload in remarks:
+        if kind == "tag" and (tag := _text(payload.get("tag"))):
+            facts[f"tag.{tag}"[:_LONGEST_KEY]] = (1.0, tag)
+        elif kind == "evaluation" and (name := _text(payload.get("name"))):
+            fact = _fact(payload.get("value"))
+            if fact is not None:
+                facts[f"score.{name}"[:_LONGEST_KEY]] = fact
+    return facts
+
+
+def _fact(value: object) -> tuple[float | None, str | None] | None:
+    """A value as a number and as a text; None for what is neither."""
+    if isinstance(value, bool):
+        return float(value), "true" if value else "false"
+    if isinstance(value, int | float):
+        with contextlib.suppress(OverflowError):
+            return float(value), None
+        return None, str(value)[:_LONGEST_TEXT]
+    if isinstance(value, str):
+        return None, _clean(value)[:_LONGEST_TEXT]
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value[:100]):
+        return None, _clean(", ".join(map(str, value[:100])))[:_LONGEST_TEXT]
+    return None
+
+
+def _problems(document: JsonObject) -> Row:
+    errors = [_object(error) for error in _list(document.get("errors"))]
+    warnings = _list(document.get("warnings"))
+    first = _text(errors[0].get("message")) if errors else None
+    return {"errors": len(errors), "warnings": len(warnings), "first_error": first}
+
+
+def _session_problems(document: JsonObject) -> Row:
+    errors = _list(document.get("errors"))
+    return {"errors": len(errors), "warnings": 0, "first_error": _text(errors[0]) if errors else None}
+
+
+def _texts(rows: RecordRows, summary: Iterable[str | None]) -> dict[str, str]:
+    """What full-text search finds a record by, besides its names, which the reader adds."""
+    labels = (f"{key.partition('.')[2]} {text or ''}" for key, (_, text) in rows.facts.items())
+    instance_errors = (row["error"] for row in rows.instances)
+    return {
+        "summary": " ".join(dict.fromkeys(part for part in (*summary, rows.record.get("model")) if part)),
+        "errors": " ".join(filter(None, (rows.record.get("first_error"), *instance_errors))),
+        "labels": " ".join(labels),
+    }
+
+
+def _cost(total: object, known: object, *, is_at_least: bool) -> Row:
+    return {"cost": cost_units(total), "known_cost": cost_units(known), "at_least": int(is_at_least)}
+
+
+def cost_units(amount: object) -> int | None:
+    """Dollars in the unit of the catalog."""
+    number = _number(amount)
+    if number is None or not 0 <= number < _MOST_COUNT // COST_UNIT:
+        return None
+    return round(as_decimal(number) * COST_UNIT)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if not known or None in known else sum(known)  # type: ignore[arg-type]
+
+
+def _only(values: Iterable[str | None]) -> str | None:
+    distinct = set(values) - {None, "unknown"}
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _command(words: object) -> str | None:
+    import shlex  # noqa: PLC0415
+
+    known = [word for word in _list(words) if isinstance(word, str)]
+    return _text(shlex.join(known)) if known else None
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> str | None:
+    return _clean(value)[:_LONGEST_TEXT] if isinstance(value, str) and value else None
+
+
+def _clean(text: str) -> str:
+    """A text that a database can hold: without lone surrogates and NUL."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _number(value: object) -> float | int | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _integer(value: object) -> int | None:
+    return (
+        value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST_COUNT else None
+    )
+
+
+def _count(value: object) -> int | None:
+    number = _integer(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return number if number is not None and number >= 0 else None
+
+
+def _time(value: object) -> int | None:
+    moment = parse_time(value) if isinstance(value, str) else None
+    if moment is None:
+        return None
+    with contextlib.suppress(OverflowError, ValueError):
+        return round(moment.timestamp() * 1000)
+    return None

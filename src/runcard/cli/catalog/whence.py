@@ -1,0 +1,51 @@
+"""runcard whence"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import PATH, json_option
+from runcard.cli.printing import say_json, say_text
+
+if TYPE_CHECKING:
+    from runcard.operations.catalog.whence import Maker, Whence
+
+
+@click.command("whence")
+@click.argument("target", metavar="[FILE|DIGEST]", required=False, type=PATH)
+@click.option("--commit", metavar="REV", help="Find the runs that were made with this commit of the code.")
+@json_option
+def command(target: str | None, commit: str | None, as_json: bool) -> int:
+    """Find the run that made FILE, the files that it read, the runs that made those, and so on up to the first.
+
+    Files are compared by their content only: FILE may have been renamed or copied since. If several runs made the same
+    content, all are listed.
+
+    Exit codes: 0 found, 1 no record made or read it.
+    """
+    from runcard.operations.catalog.whence import whence  # noqa: PLC0415
+
+    found = whence(target, commit=commit)
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        say_text("\n".join(_lines(found)))
+    return 0
+
+
+def _lines(found: "Whence") -> Iterator[str]:
+    for maker in found.made_by:
+        yield from _maker_lines(maker, "made by" if found.digest else "", "")
+    for match in found.read_by:
+        yield f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip()
+
+
+def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
+    match = maker.match
+    file = f"  as {match.file}" if match.file else ""
+    yield f"{indent}{verb} {match.id}  {match.started or ''}  {match.path}{file}".rstrip()
+    for source in maker.inputs:
+        yield f"{indent}  from {source.path}"
+        for above in source.made_by:
+            yield from _maker_lines(above, "made by", f"{indent}    ")

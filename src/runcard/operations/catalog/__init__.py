@@ -1,0 +1,1 @@
+"""Finding records: the operations on the catalog."""

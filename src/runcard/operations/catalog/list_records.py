@@ -1,0 +1,79 @@
+"""List records and instances from the catalog: `runcard ls`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.catalog.columns import INSTANCES, RECORDS, Column
+from runcard.catalog.searching import Filters, list_table, unreachable_stores
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError
+from runcard.operations.catalog.open import open_catalog
+from runcard.operations.checks.show import status_now
+from runcard.store.record import DirectoryRecord
+
+RUNS, SESSIONS = "runs", "sessions"
+WHATS = ("records", RUNS, SESSIONS, INSTANCES)
+
+DEFAULT_COLUMNS = {
+    "records": ("id", "kind", "started", "status", "model", "tokens", "cost", "duration"),
+    RUNS: ("id", "started", "status", "experiment", "model", "tokens", "cost", "duration"),
+    SESSIONS: ("id", "started", "status", "instances", "model", "tokens", "cost", "duration"),
+    INSTANCES: ("session", "name", "role", "model", "status", "tokens", "cost", "duration"),
+}
+_ALWAYS = {
+    RECORDS: ("id", "kind", "path", "status", "started", "cost", "known_cost", "at_least", "problem"),
+    INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
+}
+
+
+@dataclass(frozen=True)
+class RecordList:
+    """The records that were found."""
+
+    columns: list[Column]  # those that were asked for
+    rows: list[JsonObject]  # by column, those that are always there included
+    total: int  # without the limit
+    unreachable: tuple[str, ...]  # stores that could not be looked at
+
+    def to_dict(self) -> JsonObject:
+        return {"records": self.rows, "total": self.total, "unreachable_stores": list(self.unreachable)}
+
+
+def list_records(
+    what: str = "records",
+    filters: Filters | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sort: Sequence[str] = ("-started",),
+    limit: int | None = None,
+) -> RecordList:
+    """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named."""
+    table = INSTANCES if what == INSTANCES else RECORDS
+    wanted = tuple(columns) if columns is not None else DEFAULT_COLUMNS[what]
+    asked = filters or Filters()
+    kind = {RUNS: "run", SESSIONS: "session"}.get(what, asked.kind)
+    names = list(dict.fromkeys((*_ALWAYS[table], *wanted)))
+    with open_catalog() as database:
+        found = list_table(database, table, _with_kind(asked, kind), names, sort, limit)
+        missing = tuple(unreachable_stores(database))
+    by_name = {column.name: column for column in found.columns}
+    rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
+    return RecordList([by_name[name] for name in wanted], rows, found.total, missing)
+
+
+def _with_kind(filters: Filters, kind: str | None) -> Filters:
+    from dataclasses import replace  # noqa: PLC0415
+
+    return replace(filters, kind=kind)
+
+
+def _now(row: dict[str, Any]) -> JsonObject:
+    """A row with the status of now: the process of a running run may be gone."""
+    if row.get("status") != "running" or row.get("kind") != "run":
+        return row
+    try:
+        document = DirectoryRecord(row["path"]).raw_document
+        return row | {"status": status_now(row["path"], document)}
+    except (RuncardError, OSError, LookupError, TypeError):
+        return row

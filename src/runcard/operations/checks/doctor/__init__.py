@@ -1,0 +1,180 @@
+"""What is wrong here, and what will be: sessions that agent tools delete soon, dead runs, settings, disk space.
+
+Invariant: nothing is changed, on disk or elsewhere, and no session is read as a whole.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from runcard.encoding import JsonObject
+from runcard.errors import UsageError
+from runcard.files import printable
+from runcard.operations.checks.config import config
+from runcard.operations.checks.doctor import machine
+from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
+from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
+from runcard.settings import read_settings
+from runcard.version import __version__
+
+
+class DoctorWarning(NamedTuple):
+    """Something to do, and how."""
+
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class SettingsState:
+    """The settings files in use, and what is wrong with them."""
+
+    file: str | None = None
+    is_trusted: bool | None = None
+    user_file: str | None = None
+    problems: tuple[DoctorWarning, ...] = ()
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "file": self.file,
+            "trusted": self.is_trusted,
+            "user_file": self.user_file,
+            "problems": [problem._asdict() for problem in self.problems],
+        }
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """All that `runcard doctor` prints."""
+
+    now: float  # seconds since 1970
+    transcripts: list[AgentTranscripts]
+    searched: list[str]  # the stores in which imported sessions were looked for
+    stores: list[StoreState]
+    stores_problem: str | None  # why there may be more of them
+    settings: SettingsState
+    clients: list[machine.ClientProgram]
+    extras: list[machine.ExtraState]
+    disks: list[machine.DiskSpace]
+
+    @property
+    def python(self) -> str:
+        return ".".join(map(str, sys.version_info[:3]))
+
+    def warnings(self) -> Iterator[DoctorWarning]:
+        """What should be done, the most urgent first."""
+        for tool in self.transcripts:
+            yield from _about_transcripts(tool, self.now)
+        if self.stores_problem is not None:
+            yield DoctorWarning(f"there may be more stores: {self.stores_problem}")
+        for store in self.stores:
+            yield from _about_store(store)
+        yield from self.settings.problems
+        for disk in self.disks:
+            if disk.is_low:
+                yield DoctorWarning(
+                    f"only {disk.free / 1e6:,.0f} MB are free in {printable(disk.path)}",
+                    "make room: `runcard archive --older-than 30d`, `runcard prune`",
+                )
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "runcard": __version__,
+            "python": self.python,
+            "platform": sys.platform,
+            "session_files": [tool.to_dict(self.now) for tool in self.transcripts],
+            "searched_stores": self.searched,
+            "stores": [store.to_dict() for store in self.stores],
+            "settings": self.settings.to_dict(),
+            "clients": [client.to_dict() for client in self.clients],
+            "extras": [extra.to_dict() for extra in self.extras],
+            "disks": [disk.to_dict() for disk in self.disks],
+            "warnings": [warning._asdict() for warning in self.warnings()],
+        }
+
+
+def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
+    """Look at everything. What cannot be read is reported, and stops nothing."""
+    variables = os.environ if environ is None else environ
+    now = time.time()
+    paths, problem = store_paths()
+    transcripts = agent_transcripts(paths, now, variables)
+    folders = [folder for tool in transcripts for folder in tool.folders]
+    return DoctorReport(
+        now,
+        transcripts,
+        [os.path.abspath(path) for path in paths],
+        store_states(paths),
+        problem,
+        _settings(),
+        machine.clients(variables),
+        machine.extras(),
+        machine.disk_space([*paths, *folders]),
+    )
+
+
+def _settings() -> SettingsState:
+    try:
+        settings = read_settings()
+        values, warnings = config(settings)
+        problems = [
+            *(DoctorWarning(value.error.message, value.error.hint) for value in values if value.error),
+            *(DoctorWarning(message, hint) for message, hint in warnings),
+        ]
+        file, user_file = settings.file, settings.user_file
+    except UsageError as error:  # a file that cannot be read
+        return SettingsState(problems=(DoctorWarning(error.message, error.hint),))
+    except OSError as error:  # the present folder is gone
+        return SettingsState(problems=(DoctorWarning(f"the settings cannot be read: {error.strerror}"),))
+    return SettingsState(
+        file.path if file else None,
+        settings.is_trusted if file else None,
+        user_file.path if user_file else None,
+        tuple(problems),
+    )
+
+
+def _about_transcripts(tool: AgentTranscripts, now: float) -> Iterator[DoctorWarning]:
+    if tool.soon and tool.next_deletion is not None:
+        what, they = ("1 session is", "it") if tool.soon == 1 else (f"{tool.soon:,} sessions are", "them")
+        yield DoctorWarning(
+            f"{what} not imported, and {tool.title} deletes {they} {_when(tool, now)}",
+            f"keep {they}: {tool.command}",
+        )
+    if tool.retention.kind == "unknown" and tool.not_imported:
+        yield DoctorWarning(
+            f"it is unknown when {tool.title} deletes its sessions: {tool.retention.note}",
+            f"correct {printable(tool.retention.source)}",
+        )
+    if tool.unread:
+        path, _, reason = tool.unread[0]
+        more = f", and {len(tool.unread) - 1:,} more: see --json" if len(tool.unread) > 1 else ""
+        yield DoctorWarning(f"{tool.title}: {printable(path)}: {reason}{more}")
+
+
+def _when(tool: AgentTranscripts, now: float) -> str:
+    """When the first sessions are deleted. The tools do so when they start."""
+    days = tool.days_left(now)
+    if days:
+        first = f"in {days} day{'' if days == 1 else 's'}"
+    else:
+        is_over = (tool.next_deletion or now) <= now
+        first = f"the next time that {tool.title} starts" if is_over else "within a day"
+    return first if tool.soon == 1 else f"within {SOON} days, the first of them {first}"
+
+
+def _about_store(store: StoreState) -> Iterator[DoctorWarning]:
+    path = printable(store.path)
+    if store.problem is not None:
+        yield DoctorWarning(f"the store {path} cannot be read as a whole: {printable(store.problem)}")
+    if store.dead_runs:
+        count = len(store.dead_runs)
+        runs = "1 run was" if count == 1 else f"{count:,} runs were"
+        yield DoctorWarning(
+            f"{runs} not closed and the process is gone: {printable(store.dead_runs[0])}"
+            + (" and others" if count > 1 else ""),
+            f"close {'it' if count == 1 else 'them'}: runcard close --outputs {path}",
+        )

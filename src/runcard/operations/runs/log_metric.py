@@ -1,0 +1,32 @@
+"""Log a value of a metric from a command that `runcard run` records: `runcard log-metric`."""
+
+import os
+import warnings
+
+from runcard.errors import RuncardWarning, StoreError, UsageError
+from runcard.recording.current_run import current_run
+from runcard.recording.recorder import events_of
+
+
+def log_metric(name: str, value: str, step: int | None = None) -> str:
+    """Add a value to the run that this process belongs to; returns the id of the run.
+
+    Raises StoreError when there is no such run, or when the value could not be recorded.
+    """
+    try:
+        number = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+    except ValueError:
+        raise UsageError(f"{value!r} is not a number", hint="write it as 0.93, 12 or 1e-4") from None
+    if not os.environ.get("RUNCARD_RUN_DIR"):
+        raise StoreError(
+            "this is not a recorded command: RUNCARD_RUN_DIR is not set",
+            hint="run it with `runcard run -- COMMAND`",
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuncardWarning)
+        run = current_run()
+    if run is None:
+        raise StoreError(str(caught[-1].message) if caught else "this process is not recorded")
+    events_of(run).strict = True  # a value that is lost is an error here
+    run.log_metric(name, number, step=step)
+    return run.id

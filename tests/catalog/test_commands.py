@@ -1,0 +1,328 @@
+"""`runcard ls`, `index` and `whence`, as users type them."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runcard
+from conftest import Cli
+from runcard.cli.catalog import ls
+from runcard.operations.amendments.amend import amend
+from runcard.operations.archives.archive import archive
+from runcard.operations.catalog.list_records import DEFAULT_COLUMNS, WHATS
+from runs.runs import record_one
+from sessions.build import AGENTS
+
+HOSTILE = "\x1b[31m=HYPERLINK(1)\u202e\n|"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three runs and a session, of a user who works here."""
+    monkeypatch.chdir(tmp_path)
+    for temperature in (0.2, 0.7, 1.0):
+        with runcard.record(
+            "outputs",
+            model="claude-sonnet-4-5",
+            provider="anthropic",
+            config={"temperature": temperature},
+            experiment="personas",
+            labels={"team": "ux"},
+            strict=True,
+        ) as run:
+            run.add_usage({"input": 1000, "output": 200})
+            run.log_metric("accuracy", 1 - temperature / 2)
+            (run.path / "out.txt").write_text(f"{temperature}\n")
+    spec = {"team_session_id": "team-1", "instances": [dict(agent) for agent in AGENTS]}
+    runcard.collect(spec, artifacts="artifacts")
+    return tmp_path
+
+
+def records(cli: Cli, *arguments: str) -> list[dict[str, Any]]:
+    outcome = cli("ls", *arguments, "--json")
+    assert outcome.code == 0, outcome.err
+    found: list[dict[str, Any]] = json.loads(outcome.out)["records"]
+    return found
+
+
+def test_the_words_of_the_command_are_those_of_the_operation() -> None:
+    assert ls._WHATS == WHATS == tuple(DEFAULT_COLUMNS)
+
+
+@pytest.mark.usefixtures("project")
+def test_all_records_are_listed_newest_first(cli: Cli) -> None:
+    found = records(cli)
+    assert len(found) == 4
+    assert [record["started"] for record in found] == sorted(
+        (record["started"] for record in found), reverse=True
+    )
+    assert {"id", "kind", "path", "status", "started"} <= found[0].keys()
+    assert [record["kind"] for record in records(cli, "runs")] == ["run"] * 3
+    assert [record["id"] for record in records(cli, "sessions")] == ["team-1"]
+    assert len(records(cli, "instances")) == len(AGENTS)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_table_for_people(cli: Cli) -> None:
+    lines = cli("ls", "runs").out.splitlines()
+    assert lines[0].split() == [
+        "id",
+        "started",
+        "status",
+        "experiment",
+        "model",
+        "tokens",
+        "cost",
+        "duration",
+    ]
+    assert all("claude-sonnet-4-5   1,200  $0.006" in line for line in lines[1:])
+    assert len(lines) == 4
+
+
+@pytest.mark.usefixtures("project")
+def test_any_value_can_be_a_column_a_filter_and_the_sort_key(cli: Cli) -> None:
+    arguments = (
+        "runs",
+        "--columns",
+        "config.temperature,metric.accuracy,label.team",
+        "--sort",
+        "-metric.accuracy",
+    )
+    found = records(cli, *arguments)
+    assert [record["config.temperature"] for record in found] == [0.2, 0.7, 1]
+    assert [record["metric.accuracy"] for record in found] == [0.9, 0.65, 0.5]
+    assert {record["label.team"] for record in found} == {"ux"}
+    assert len(records(cli, "--where", "metric.accuracy > 0.6 and cost < 1")) == 2
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        (("--model", "SONNET"), 3),
+        (("--status", "completed"), 3),
+        (("--status", "failed"), 1),
+        (("--experiment", "personas"), 3),
+        (("--since", "1d"), 3),
+        (("--until", "2026-01-01"), 1),
+        (("--text", "ux"), 3),
+        (("--text", "team-1"), 1),
+        (("--text", "requests"), 1),
+        (("--limit", "2"), 2),
+        (("--where", "instances > 1"), 1),
+        (("--tag", "best"), 0),
+    ],
+)
+def test_filters(cli: Cli, arguments: tuple[str, ...], count: int) -> None:
+    assert len(records(cli, *arguments)) == count
+
+
+@pytest.mark.usefixtures("project")
+def test_what_is_amended_and_archived_is_found_at_once(cli: Cli) -> None:
+    run = records(cli, "runs")[0]
+    amend(run["path"], "tag", "best")
+    amend(run["path"], "evaluation", "taste=4")
+    (found,) = records(cli, "--tag", "best", "--columns", "score.taste,archived")
+    assert (found["id"], found["score.taste"], found["archived"]) == (run["id"], 4, False)
+    archive(run["path"])
+    (found,) = records(cli, "--tag", "best", "--columns", "score.taste,archived")
+    assert (found["id"], found["score.taste"], found["archived"]) == (run["id"], 4, True)
+    assert found["path"].endswith(".tar.gz")
+
+
+@pytest.mark.usefixtures("project")
+def test_records_are_found_from_everywhere(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert len(records(cli)) == 4
+
+
+def test_a_store_that_cannot_be_reached_is_named(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert len(records(cli)) == 4
+    (project / "outputs").rename(project / "moved")
+    outcome = cli("ls", "--json")
+    assert outcome.code == 2
+    assert len(json.loads(outcome.out)["records"]) == 4
+    assert "cannot be reached" in outcome.err
+
+
+def test_csv_has_no_formulas(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with runcard.record("outputs", labels={"x": HOSTILE}, config={"y": "=1+1"}, strict=True):
+        pass
+    outcome = cli("ls", "--csv", "--columns", "label.x,config.y")
+    (header, row) = csv.reader(io.StringIO(outcome.out))
+    assert header == ["label.x", "config.y"]
+    assert row[1] == "'=1+1"
+    assert "\x1b" not in outcome.out
+    assert "\u202e" not in outcome.out
+    table = cli("ls", "--columns", "label.x").out
+    assert len(table.splitlines()) == 2
+    assert "\x1b" not in table
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--where", "costs > 1"), "there is no column 'costs'"),
+        (("--columns", "nothing"), "there is no column 'nothing'"),
+        (("--since", "soon"), "'soon' is not a time"),
+        (("--text", " "), "nothing to search for"),
+        (("dogs",), "dogs"),
+    ],
+)
+def test_wrong_usage(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
+    outcome = cli("ls", *arguments)
+    assert (outcome.code, outcome.out) == (64, "")
+    assert words in outcome.err
+
+
+def test_nothing_found_is_no_error(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = cli("ls")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "nothing found" in outcome.err
+    assert json.loads(cli("ls", "--json").out)["total"] == 0
+
+
+def test_recording_goes_on_whatever_the_catalog_is(cli: Cli, project: Path, home: Path) -> None:
+    cli("ls")
+    (catalog,) = home.glob("**/catalog.db")
+    shutil.rmtree(catalog.parent)
+    catalog.parent.write_text("not a folder")
+    record_one(project / "outputs")
+    outcome = cli("ls")
+    assert outcome.code == 1
+    assert "the catalog" in outcome.err
+    catalog.parent.unlink()
+    assert len(records(cli)) == 5
+
+
+def test_index_finds_stores_below_a_folder(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    record_one(tmp_path / "a" / "b" / "outputs")
+    shutil.rmtree(next(home.glob("**/stores")))
+    monkeypatch.chdir(tmp_path)
+    assert records(cli) == []
+    outcome = cli("index", "a")
+    assert outcome.code == 0
+    assert "1 record, 1 read, 0 removed" in outcome.out
+    assert len(records(cli)) == 1
+    again = json.loads(cli("index", "--json").out)["stores"]
+    assert [(store["records"], store["read"]) for store in again] == [(1, 0)]
+    rebuilt = json.loads(cli("index", "--rebuild", "--json").out)["stores"]
+    assert [(store["records"], store["read"]) for store in rebuilt] == [(1, 1)]
+
+
+@pytest.mark.parametrize(("root", "words"), [("none", "is not a folder"), (".", "there are no records")])
+def test_index_of_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = cli("index", root)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert words in outcome.err
+
+
+def test_whence_follows_files_up_to_the_first_run(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.txt").write_text("raw\n")
+    with runcard.record("outputs", inputs=["raw.txt"], strict=True) as first:
+        (first.path / "clean.txt").write_text("clean\n")
+    shutil.copy(first.path / "clean.txt", tmp_path / "renamed.txt")
+    with runcard.record("outputs", inputs=["renamed.txt"], strict=True) as second:
+        (second.path / "report.txt").write_text("report\n")
+    shutil.copy(second.path / "report.txt", tmp_path / "final.txt")
+    found = json.loads(cli("whence", "final.txt", "--json").out)
+    ((maker),) = found["made_by"]
+    assert (maker["id"], maker["file"]) == (second.id, "report.txt")
+    (source,) = maker["inputs"]
+    assert source["file"] == "renamed.txt"
+    assert [above["id"] for above in source["made_by"]] == [first.id]
+    assert source["made_by"][0]["inputs"][0]["file"] == "raw.txt"
+    assert found["read_by"] == []
+    assert [reader["id"] for reader in json.loads(cli("whence", "renamed.txt", "--json").out)["read_by"]] == [
+        second.id
+    ]
+    text = cli("whence", "final.txt").out.splitlines()
+    assert text[0].startswith(f"made by {second.id}")
+    assert text[1] == "  from renamed.txt"
+    assert text[2].startswith(f"    made by {first.id}")
+    assert json.loads(cli("whence", found["digest"], "--json").out) == found
+    assert json.loads(cli("whence", found["digest"].removeprefix("sha256:"), "--json").out) == found
+
+
+def test_two_runs_with_the_same_output_are_both_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "same.txt").write_text("same\n")
+    ids = []
+    for _ in range(2):
+        with runcard.record("outputs", strict=True) as run:
+            shutil.copy("same.txt", run.path)
+        ids.append(run.id)
+    found = json.loads(cli("whence", "same.txt", "--json").out)
+    assert [maker["id"] for maker in found["made_by"]] == ids
+
+
+def test_whence_of_a_run_that_reads_its_own_output_ends(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.txt").write_text("loop\n")
+    with runcard.record("outputs", inputs=["loop.txt"], strict=True) as run:
+        shutil.copy(tmp_path / "loop.txt", run.path / "loop.txt")
+    assert cli("whence", "loop.txt").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("unknown.txt",), 1, "no known record made or read"),
+        (("0" * 64,), 1, "no known record made or read"),
+        (("missing.txt",), 1, "missing.txt"),
+        ((), 64, "name a FILE"),
+        (("unknown.txt", "--commit", "abcd"), 64, "name a FILE"),
+        (("--commit", "xyz"), 64, "is not a commit"),
+        (("--commit", "abcdef1"), 1, "no known record was made with the commit"),
+    ],
+)
+def test_whence_of_what_no_record_made(
+    cli: Cli, project: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    (project / "unknown.txt").write_text("never seen\n")
+    outcome = cli("whence", *arguments)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert words in outcome.err
+
+
+def test_whence_by_commit(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run((*git, "init", "-q"), check=True)
+    subprocess.run((*git, "commit", "-q", "--allow-empty", "-m", "x"), check=True)
+    commit = subprocess.run(
+        (*git, "rev-parse", "HEAD"), check=True, capture_output=True, text=True
+    ).stdout.strip()
+    with runcard.record("outputs", strict=True) as run:
+        pass
+    for revision in ("HEAD", commit, commit[:8]):
+        found = json.loads(cli("whence", "--commit", revision, "--json").out)
+        assert [maker["id"] for maker in found["made_by"]] == [run.id]
+        assert found["digest"] is None

@@ -1,0 +1,193 @@
+"""The rows of a record: whatever its documents are, they are what the database can hold, and they add up."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import runcard
+from documents.samples import rich_team
+from encoding.plain_data import values
+from runcard.catalog.rows import RecordRows, cost_units, digest_bytes, run_rows, session_rows
+from runcard.catalog.tables import INSTANCE_COLUMNS, RECORD_COLUMNS, TABLES, USAGE_COLUMNS
+from runs.runs import read, record_one
+
+
+def check_rows(rows: RecordRows) -> None:
+    """A database takes them."""
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(TABLES)
+    place = {
+        "store": 1,
+        "name": "n",
+        "path": "p",
+        "is_archived": 0,
+        "fingerprint": "",
+        "kind": "run",
+        "record_id": "r",
+    }
+    columns = ", ".join(RECORD_COLUMNS)
+    marks = ", ".join("?" * len(RECORD_COLUMNS))
+    record = rows.record | place
+    connection.execute(
+        f"INSERT INTO records ({columns}) VALUES ({marks})",  # noqa: S608
+        [record.get(name) for name in RECORD_COLUMNS],
+    )
+    connection.executemany(
+        "INSERT INTO facts VALUES (1, ?, ?, ?)", [(key, *fact) for key, fact in rows.facts.items()]
+    )
+    for name, known, some in (
+        ("instances", INSTANCE_COLUMNS, rows.instances),
+        ("usage", USAGE_COLUMNS, rows.usage),
+    ):
+        for row in some:
+            assert row.keys() <= set(known), name
+    connection.executemany("INSERT INTO files VALUES (1, ?, ?, ?)", rows.files)
+    connection.executemany("INSERT INTO relations VALUES (1, ?, ?, ?)", rows.relations)
+    connection.execute(
+        "INSERT INTO texts VALUES (?, ?, ?, ?)",
+        [*(rows.texts.get(name) for name in ("name", "summary", "errors", "labels"))],
+    )
+
+
+def test_a_run(outputs: Path) -> None:
+    with runcard.record(
+        outputs,
+        model="claude-sonnet-4-5",
+        provider="anthropic",
+        config={"temperature": 0.2, "deep": {"er": True}, "list": ["a", "b"]},
+        labels={"team": "ux"},
+        experiment="personas",
+        strict=True,
+    ) as run:
+        run.add_usage({"input": 1000, "output": 200})
+        run.log_metric("accuracy", 0.5)
+        run.log_metric("accuracy", 0.25)
+        run.add_error("no luck")
+        run.relate("derived-from", "run-x")
+    rows = run_rows(read(run.path), [("tag", {"tag": "best"}), ("evaluation", {"name": "taste", "value": 4})])
+    check_rows(rows)
+    record = rows.record
+    assert (record["status"], record["experiment"], record["model"]) == (
+        "completed",
+        "personas",
+        "claude-sonnet-4-5",
+    )
+    assert (record["input"], record["output"], record["cost"], record["at_least"]) == (
+        1000,
+        200,
+        60_000_000,
+        0,
+    )
+    assert (record["errors"], record["first_error"]) == (1, "no luck")
+    assert rows.facts["config.temperature"] == (0.2, None)
+    assert rows.facts["config.deep.er"] == (1.0, "true")
+    assert rows.facts["config.list"] == (None, "a, b")
+    assert rows.facts["label.team"] == (None, "ux")
+    assert [rows.facts[f"metric.accuracy{end}"][0] for end in ("", ".min", ".max")] == [0.25, 0.25, 0.5]
+    assert rows.facts["tag.best"] == (1.0, "best")
+    assert rows.facts["score.taste"] == (4.0, None)
+    assert rows.relations == [("derived-from", "run-x", None)]
+    assert [row["cost"] for row in rows.usage] == [60_000_000]
+
+
+def test_the_usage_of_several_models_adds_up(outputs: Path) -> None:
+    with runcard.record(outputs, provider="anthropic", strict=True) as run:
+        run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5")
+        run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
+    rows = run_rows(read(run.path))
+    assert [row["model"] for row in rows.usage] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    for name in ("input", "output", "cost", "calls"):
+        assert sum(row[name] for row in rows.usage) == rows.record[name]
+
+
+def test_stated_totals_are_not_spread_over_models(outputs: Path) -> None:
+    with runcard.record(outputs, provider="anthropic", strict=True) as run:
+        run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5")
+        run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
+        run.set_costs(total_cost_usd=7)
+    rows = run_rows(read(run.path))
+    assert [(row["model"], row["cost"]) for row in rows.usage] == [(None, 7 * 10**10)]
+
+
+def test_an_unknown_price_is_not_zero(outputs: Path) -> None:
+    with runcard.record(outputs, model="nobody-sells-this", strict=True) as run:
+        run.add_usage({"input": 1000, "output": 200})
+    rows = run_rows(read(run.path))
+    assert (rows.record["cost"], rows.usage[0]["cost"]) == (None, None)
+
+
+def test_a_run_without_calls_has_no_usage(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as run:
+        pass
+    assert run_rows(read(run.path)).usage == []
+
+
+def test_a_session() -> None:
+    team = json.loads(json.dumps(rich_team()))
+    rows = session_rows(team)
+    check_rows(rows)
+    assert len(rows.instances) == len(team["instances"]) == rows.record["instances"]
+    known = [row["cost"] for row in rows.usage if row["cost"] is not None]
+    assert sum(known) == sum(cost_units(entry["cost"]) or 0 for entry in team["instances"] if "cost" in entry)
+
+
+def test_inputs_are_found_by_their_digests(outputs: Path) -> None:
+    rows = run_rows(read(record_one(outputs)))
+    ((is_input, path, digest),) = rows.files
+    assert is_input
+    assert path.endswith("a.md")
+    assert len(digest) == 32
+
+
+@given(values)
+def test_whatever_a_document_has_the_database_takes(value: Any) -> None:
+    names = (
+        "generation",
+        "configuration",
+        "costs",
+        "environment",
+        "metrics",
+        "data_sources",
+        "relations",
+        "errors",
+    )
+    check_rows(run_rows(dict.fromkeys(names, value)))
+    check_rows(
+        run_rows(
+            {
+                "generation": {"labels": value, "command": value, "process": value},
+                "configuration": {"x": value},
+            }
+        )
+    )
+    team = ("instances", "execution_summary", "labels", "relations", "resources", "errors", "origin_session")
+    check_rows(session_rows(dict.fromkeys(team, value)))
+    check_rows(session_rows({"instances": [value, {"models": [value], "tokens": value, "cost": value}]}))
+
+
+@pytest.mark.parametrize(
+    ("amount", "units"),
+    [
+        (0.26694, 2_669_400_000),
+        (0, 0),
+        (1e-9, 10),
+        (1e-11, 0),
+        (True, None),
+        (-1, None),
+        (1e300, None),
+        ("1", None),
+        (None, None),
+    ],
+)
+def test_costs_are_whole_numbers(amount: object, units: int | None) -> None:
+    assert cost_units(amount) == units
+
+
+@given(st.text(max_size=80))
+def test_a_digest_is_64_hex_digits(text: str) -> None:
+    assert digest_bytes(text) is None or len(digest_bytes(text) or b"") == 32
