@@ -3,8 +3,8 @@
 import pytest
 
 from runcard.transcripts.calls import MAIN
-from transcripts import test_codex_sessions as codex
-from transcripts import test_gemini_sessions as gemini
+from transcripts import test_real_codex as codex
+from transcripts import test_real_gemini as gemini
 from transcripts.client_home import ClientHome, client_home, home_environment, stored_calls
 from transcripts.read_sessions import ReadSession, read_sessions
 
