@@ -18,6 +18,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
+        "diff": ("checks.diff", "Show how two records differ."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
         "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
         "query": ("catalog.query", "Ask the catalog by SQL."),

@@ -49,6 +49,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard show @latest",
         "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",
     ),
+    "diff": ("runcard diff @latest~1 @latest",),
     "log": (
         "runcard log @latest",
         "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",

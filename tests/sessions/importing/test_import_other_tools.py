@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Cli
 from runcard.operations.sessions.costs import costs
-from transcripts.session_files import Json, event, meta, rollout, token_counts, turn, write
+from transcripts.session_files import Json, event, lines, meta, rollout, token_counts, turn, write
 
 CODEX, GEMINI = "codex", "gemini"
 FIRST, SECOND = token_counts(100, 10, 60, 4), token_counts(200, 20, 160, 8)
@@ -127,10 +127,25 @@ def test_the_older_formats_of_codex_have_no_counts(cli: Cli, tmp_path: Path) -> 
     found = run(cli, CODEX, tmp_path, code=2)
     assert sorted(session["session"] for session in found) == ["t-0", "t-1"]
     for session in found:
+        assert (session["calls"], session["cost_usd"]) == (None, None)
         (main,) = document(session["path"])["instances"]
-        assert "cost" not in main
-        assert (main["calls"], main["status"], main["created_at"]) == (0, "completed", "2026-11-02T10:00:00Z")
+        assert {"cost", "tokens", "tokens_used", "calls"}.isdisjoint(main)
+        assert (main["status"], main["created_at"]) == ("completed", "2026-11-02T10:00:00Z")
         assert "Done." in Path(session["path"], "instances/main/output.log").read_text()
+
+
+def test_what_a_sub_agent_used_is_unknown_without_its_file(cli: Cli, tmp_path: Path) -> None:
+    codex_home(tmp_path)
+    (tmp_path / "sessions/2026/11/02/rollout-2026-11-02T10-00-00-t-2.jsonl").unlink()
+    started = {"type": "collab_agent_spawn_end", "new_thread_id": "t-2", "prompt": "Look."}
+    path = tmp_path / "sessions/2026/11/02/rollout-2026-11-02T10-00-00-t-1.jsonl"
+    path.write_bytes(path.read_bytes() + lines([rollout("event_msg", started, at(2))]))
+    session, _ = run(cli, CODEX, tmp_path)
+    main, agent = document(session["path"])["instances"]
+    assert (main["calls"], agent["instance_id"], agent["parent_instance_id"]) == (2, "t-2", "main")
+    assert {"cost", "tokens", "calls"}.isdisjoint(agent)
+    assert session["cost_usd"] is None
+    assert session["known_cost_usd"] == main["cost"] > 0
 
 
 # Gemini CLI

@@ -30,9 +30,11 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
-from runcard.operations.sessions.transcript_sources import states_before
+from runcard.operations.sessions.transcript_sources import exports_before, states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.store.archives.replace_directory import finish_removals
+from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
@@ -135,10 +137,18 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     if not wanted:
         return report
     report.remarks += recover_sessions(options.store, Clock().timestamp)
-    importer = SessionImporter(
-        SESSION_TOOLS[tool], options, report.add_unread, since=start, workspaces=workspaces, again=again
-    )
-    _store(importer, wanted, sum(each.size for each in sessions), report, progress)
+    finish_removals(options.store)  # of an import that was killed
+    with SessionIndex(options.store) as index:
+        importer = SessionImporter(
+            SESSION_TOOLS[tool],
+            options,
+            index,
+            report.add_unread,
+            since=start,
+            workspaces=workspaces,
+            again=again,
+        )
+        _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     return report
 
 
@@ -184,6 +194,8 @@ def _find(
             progress(ImportProgress(done, 3 * total, 0, None))
 
     states = states_before(file for file in files if not file.start)
+    export = getattr(SESSION_TOOLS[tool], "export", None)
+    exports = {} if export is None else exports_before(groups, export)
     read = read_files([_limited(file) for file in files], advance)
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
@@ -193,7 +205,11 @@ def _find(
     sizes = {file.path: file.size for file in files}
     sessions = [
         FoundSession(
-            each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states
+            each,
+            calls.pop(each.session, {}),
+            sum(sizes.get(path, 0) for path in each.paths),
+            states,
+            exports.get(each.session),
         )
         for each in groups
     ]

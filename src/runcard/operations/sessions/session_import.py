@@ -21,7 +21,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import SessionAssembler
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.imported_session import (
-    SessionParts,
+    ImportParts,
     imported_spec,
     instance_ids,
     safe_id,
@@ -29,8 +29,12 @@ from runcard.operations.sessions.imported_session import (
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
-from runcard.operations.sessions.transcript_sources import FileState, sources_digest, transcript_sources
-from runcard.store.archives.replace_directory import finish_removals
+from runcard.operations.sessions.transcript_sources import (
+    ExportState,
+    FileState,
+    sources_digest,
+    transcript_sources,
+)
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
@@ -62,6 +66,7 @@ class FoundSession(NamedTuple):
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     size: int  # bytes of its files
     states: Mapping[str, FileState]  # of all files, before they were read
+    exported: ExportState | None = None  # of what stands for its files, before they were read
 
     @property
     def folder(self) -> str | None:
@@ -149,16 +154,15 @@ class SessionImporter:
         self,
         source: SessionTool,
         options: CollectOptions,
+        index: SessionIndex,
         add_unread: AddUnread,
         *,
         since: int | None,
         workspaces: bool,
         again: bool,
     ) -> None:
-        self._source, self._options, self._add_unread = source, options, add_unread
+        self._source, self._options, self._index, self._add_unread = source, options, index, add_unread
         self._since, self._workspaces, self._again = since, workspaces, again
-        finish_removals(options.store)  # of an import that was killed
-        self._index = SessionIndex(options.store)
 
     def store(
         self, found: FoundSession, progress: Callable[[int], object] | None = None
@@ -171,7 +175,7 @@ class SessionImporter:
         team = TEAM_TOOLS.get(files.tool)
         is_exported = None if team is None else team.is_exported
         export = getattr(self._source, "export", None)
-        sources, unread = transcript_sources(files, found.states, export, is_exported)
+        sources, unread = transcript_sources(files, found.states, export, is_exported, found.exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
@@ -204,7 +208,7 @@ class SessionImporter:
 
     def _read(
         self, found: FoundSession, directory: SessionDirectory, done: "_BytesDone"
-    ) -> tuple[SessionParts, dict[str, CopiedLog]]:
+    ) -> tuple[ImportParts, dict[str, CopiedLog]]:
         """Read what the agents of a session said and did, and write their logs."""
         files, ids = found.files, cache(partial(safe_id, found.files.tool))
         with AgentLogs(directory, mask=not self._options.keep_secrets) as logs:
@@ -216,11 +220,11 @@ class SessionImporter:
 
             activity = SessionActivity(files.tool, files.session, write, ends=found.ends)
             self._add_unread(self._source.read_activity(files, activity))
-        parts = SessionParts(files, activity, found.calls, self._source.NOT_WRITTEN)
+        parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN)
         return parts, logs.written()
 
     def _spec(
-        self, parts: SessionParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
+        self, parts: ImportParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
     ) -> CheckedSpec:
         """The description of the session for the assembler."""
         team = TEAM_TOOLS.get(parts.files.tool)
@@ -285,7 +289,7 @@ def _masked_names(counts: Mapping[str, int]) -> dict[str, int]:
     return masked
 
 
-def _warnings(parts: SessionParts) -> list[str]:
+def _warnings(parts: ImportParts) -> list[str]:
     unpriced = sorted({name for calls in parts.calls.values() for name in calls.unpriced})
     warnings = [f"no price, or not for all parts: {', '.join(unpriced)}"] if unpriced else []
     if not parts.is_timed:

@@ -171,7 +171,7 @@ class _RolloutReader:
 
     def _set_service_tier(self, payload: dict[str, Any]) -> None:
         """The tier that was set. That of the replies is in no record."""
-        if payload.get("thread_id") in {None, self._thread.id}:
+        if text_of(payload.get("thread_id")) in {None, self._thread.id}:
             tier = text_of(object_of(payload.get("thread_settings")).get("service_tier"))
             self._service_tier = non_standard(tier, "openai")
 

@@ -39,6 +39,11 @@ _STATUS: dict[str, Status] = {
     "ERROR": "error",
     "ERROR_NO_COMPLETE_TASK_CALL": "error",
 }
+_SHELL = "run_shell_command"
+_FAILED = re.compile(
+    r"^Exit Code: (?!0$)-?[0-9]+(?:\n[A-Z][^\n]{0,200}|\n</untrusted_context>){0,6}\s*\Z", re.MULTILINE
+)
+_STATUS_LENGTH = 1000  # characters at the end of a result that have the exit code
 _REASON = re.compile(r"^Termination Reason: ([A-Z_]+)$", re.MULTILINE)
 _UNFINISHED = frozenset({"validating", "scheduled", "executing", "awaiting_approval"})
 
@@ -50,10 +55,10 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     unread.clear()  # it is found again below
     activity.folder = chats[files.paths[0]].folder
     readers: dict[
-        str, MessageReader
+        str, ChatActivityReader
     ] = {}  # by agent: an older file and a newer one may have the same messages
     for path, chat in chats.items():
-        reader = readers.setdefault(chat.agent, MessageReader(chat, activity))
+        reader = readers.setdefault(chat.agent, ChatActivityReader(chat, activity))
         reader.read(path, unread)
     for agent in activity.agents.values():
         if agent.id != MAIN and agent.parent is None and MAIN in activity.agents:
@@ -61,7 +66,7 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     return unread
 
 
-class MessageReader:
+class ChatActivityReader:
     """Reads the messages of one agent, in their order."""
 
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
@@ -200,7 +205,8 @@ class MessageReader:
         ended = milliseconds(use.get("timestamp"))
         texts = [text for _, text, _ in response_texts(use.get("result"))]
         result = "\n".join(texts) or content_text(use.get("resultDisplay"))
-        fields = {"name": name, "use_id": use_id, "is_error": status == "error"}
+        has_failed = name == _SHELL and _FAILED.search(result[-_STATUS_LENGTH:]) is not None
+        fields = {"name": name, "use_id": use_id, "is_error": status == "error" or has_failed}
         self._add("tool result", result, ended if ended >= 0 else time, **fields)
         if name == "complete_task" and status == "success" and self._id != MAIN:
             self._agent.status = self._agent.status or "completed"

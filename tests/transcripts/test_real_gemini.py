@@ -73,7 +73,7 @@ def write_sessions(home: ClientHome) -> None:
         found = Step(when=lambda request: request.tools == ["None"], label=WEB_TOOLS)
         script.gemini("router and web search", choice, Step(tool=SEARCH), found, model=None)
         begin = Step(tool=("invoke_agent", {"agent_name": "generalist", "prompt": "Say hi."}))
-        end = Step(tool=("complete_task", {"result": "Hi.", "response": "Hi."}))
+        end = Step(tool=("complete_task", {"result": {"response": "Hi."}}))
         script.gemini("sub-agent", begin, end)
         early = Step(fault="stall", label=ENDED_EARLY)
         script.gemini(
