@@ -1,4 +1,4 @@
-"""Install the coding agents that the tests of the meter run, from npm: `python scripts/install_clients.py`.
+"""Install the coding agents that the tests run, and ccusage to compare with, from npm: `python scripts/install_clients.py`.
 
 They are installed into `.clients`, or the folder that RUNCARD_TEST_CLIENTS names, about 1 GB; `.clients/bin` has a link for
 each. The versions are fixed here. Nothing is done where they are installed already. No package runs a script.
@@ -18,6 +18,7 @@ VERSIONS = {
     "@openai/codex": "0.166.0",
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
+    "ccusage": "20.0.24",
 }
 _TIMEOUT = 600  # seconds
 
@@ -65,6 +66,7 @@ def _link_programs(folder: Path) -> None:
         "codex": modules / ".bin" / "codex",
         "gemini": modules / ".bin" / "gemini",
         "opencode": modules / f"opencode-{here}" / "bin" / "opencode",
+        "ccusage": modules / ".bin" / "ccusage",
     }
     (folder / "bin").mkdir(exist_ok=True)
     for name, program in programs.items():

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from runcard.operations.runs.record import record, start
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
+    from runcard.operations.sessions.import_sessions import import_sessions
     from runcard.plans.plan import Plan
     from runcard.recording.current_run import current_run
     from runcard.recording.metadata_recorder import MetadataRecorder
@@ -80,6 +81,7 @@ _HOMES = {
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
     "current_run": "recording.current_run",
+    "import_sessions": "operations.sessions.import_sessions",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",
@@ -116,6 +118,7 @@ __all__ = [
     "archive",
     "collect",
     "current_run",
+    "import_sessions",
     "load",
     "migrate",
     "open_plan",

@@ -22,6 +22,8 @@ WORDS = {
 SHARED = (
     "Producer",
     "PriceRow",
+    "ModelUsage",
+    "Source",
     "Relation",
     "Trace",
     "Redaction",

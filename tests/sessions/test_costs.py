@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -365,3 +367,17 @@ def test_files_of_another_tool_get_a_hint(cli: Cli, tmp_path: Path) -> None:
 def test_the_command_knows_the_tools_and_dimensions_of_the_operation() -> None:
     assert (*TOOLS, "all") == command._TOOLS
     assert DIMENSIONS == command._DIMENSIONS
+
+
+def test_costs_load_nothing_that_only_imports_need() -> None:
+    """What agents said and did is not read, and nothing is masked."""
+    program = (
+        "import sys\n"
+        "from runcard.operations.sessions.costs import costs\n"
+        "from runcard.settings.apply import configured_prices\n"
+        "print(*sorted(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.removeprefix("runcard.") for name in done.stdout.split()}
+    readers = {"claude_code.activity_reader", "codex.activity", "gemini.activity"}
+    assert loaded & {"masking", "msgspec", *(f"transcripts.{name}" for name in readers)} == set()

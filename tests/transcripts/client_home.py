@@ -7,6 +7,7 @@ A home is made once for all tests, in all their processes.
 """
 
 import fcntl
+import json
 import os
 import pickle
 import signal
@@ -19,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from meter.agents import TIMEOUT, Invocation, Outcome, need_agents, run_agent
+from conftest import Cli
+from meter.agents import CLIENTS, TIMEOUT, Invocation, Outcome, need_agents, run_agent
 from meter.scripted_upstream import ScriptedUpstream, Step
 from meter.vendor_replies import SentCall
 from runcard.transcripts.calls import CLASSES, Call
@@ -68,6 +70,10 @@ class ClientHome:
     @property
     def calls(self) -> list[SentCall]:
         return [call for run in self.runs.values() for call in run.calls]
+
+    @property
+    def written(self) -> list[SentCall]:
+        return [call for run in self.runs.values() for call in run.written]
 
     def __getitem__(self, name: str) -> ClientRun:
         return self.runs[name]
@@ -148,6 +154,48 @@ def home_environment(home: ClientHome, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("HOME", str(home.folder / "home"))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME"):
         patch.delenv(name, raising=False)
+
+
+def counted_tokens(cli: Cli, tool: str) -> dict[str, int]:
+    """What `runcard costs` counts in the whole home."""
+    outcome = cli("costs", "--source", tool, "--json", "--by", "session,agent,model")
+    assert outcome.code in {0, 2}, outcome.err  # 2: something has no price
+    report = json.loads(outcome.out)
+    assert (report["unread"], report["unknown_types"], report["totals"]["at_least"]) == ([], {}, True)
+    groups = [group["known_tokens"] | {"calls": group["calls"]} for group in report["groups"]]
+    totals = report["totals"]["known_tokens"] | {"calls": report["totals"]["calls"]}
+    assert {name: sum(group[name] for group in groups) for name in totals} == totals
+    return {name: count for name, count in totals.items() if count}
+
+
+def sent_tokens(calls: Iterable[SentCall]) -> dict[str, int]:
+    """The same of calls on the wire. Their input includes what was cached."""
+    sums: Counter[str] = Counter()
+    for call in calls:
+        tokens = call.tokens
+        writes = sum(tokens.get(name, 0) for name in _WRITES)
+        read = tokens.get("cache_read", 0)
+        sums.update(calls=1, input=tokens["input"] - read - writes, output=tokens["output"])
+        sums.update(cache_read=read, cache_write=writes, reasoning=tokens.get("reasoning", 0))
+    return {name: count for name, count in sums.items() if count}
+
+
+def without(counts: dict[str, int], *names: str) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if name not in names}
+
+
+def ccusage_tokens(home: ClientHome) -> dict[str, int]:
+    """What ccusage counts in the whole home."""
+    program = CLIENTS / "bin" / "ccusage"
+    if not program.exists():
+        pytest.skip("NOT TESTED: ccusage, since it is not installed: scripts/install_clients.py")
+    env = {"HOME": str(home.folder / "home"), "PATH": os.environ["PATH"]}
+    command = [program, home.tool.partition("-")[0], "daily", "--offline", "--json"]
+    done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, check=True)
+    totals = json.loads(done.stdout)["totals"]
+    names = {"input": "inputTokens", "output": "outputTokens", "cache_read": "cacheReadTokens"}
+    names["cache_write"] = "cacheCreationTokens"
+    return {name: totals[theirs] for name, theirs in names.items() if totals[theirs]}
 
 
 Facts = tuple[object, ...]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from runcard.transcripts.activity import Agent, Entry, SessionActivity, SessionFiles
+from runcard.transcripts.activity import Entry, SessionActivity, SessionAgent, SessionFiles
 from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.sources import SESSION_TOOLS, find_files
 
@@ -17,7 +17,7 @@ class ReadSession:
     entries: list[Entry]
     unread: list[UnreadPart]
 
-    def agent(self, name: str = "main") -> Agent:
+    def agent(self, name: str = "main") -> SessionAgent:
         return self.activity.agents[name]
 
     def steps(self, agent: str = "main") -> list[tuple[str, str]]:

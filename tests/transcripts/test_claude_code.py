@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from runcard.transcripts import claude_code
 from runcard.transcripts.calls import MAIN
+from runcard.transcripts.reading import read_files
+from runcard.transcripts.sources import find_files
 from transcripts.session_files import OPUS, SONNET, assistant, calls, claude, read, sums, usage, user, write
 
 TOOL = "claude-code"
@@ -131,6 +134,23 @@ def test_a_call_that_a_fork_copied_belongs_to_the_first_session(tmp_path: Path, 
     claude(tmp_path, begin, first | {"sessionId": fork}, second | {"sessionId": fork}, name=f"{fork}.jsonl")
     found = {(call.counts[0], call.origin.session) for call in calls(TOOL, tmp_path)}
     assert found == {(355, "s-1"), (355, fork)}
+
+
+def test_a_copied_call_may_be_in_a_later_part_of_a_large_file(tmp_path: Path) -> None:
+    begin = {"type": "queue-operation", "timestamp": "2026-11-02T10:59:59Z", "sessionId": "s-1"}
+    path = claude(tmp_path, begin, assistant("msg_1"), assistant("msg_2", time="2026-11-02T11:00:00Z"))
+    with path.open("rb") as file:
+        found = list(claude_code.read(str(path), file, 50).calls)
+    assert sorted(call.origin.is_copy for call in found) == [False, True]
+
+
+@pytest.mark.parametrize("value", [None, 7, True, [], [1], {}, {"a": 1}], ids=str)
+def test_a_type_may_be_of_any_type(tmp_path: Path, value: object) -> None:
+    claude(tmp_path, {"type": value}, assistant("msg_1"), assistant("msg_2") | {"type": value})
+    for tool in (TOOL, "all"):
+        files, unread = find_files([TOOL, "codex"] if tool == "all" else [TOOL], [str(tmp_path)])
+        assert len(list(read_files(files).table)) == (tool == TOOL)
+        assert len(unread) == (tool == "all")
 
 
 def test_a_side_chain_without_an_agent_is_not_the_main_agent(tmp_path: Path) -> None:

@@ -289,14 +289,16 @@ def test_compaction_is_a_note(tmp_path: Path) -> None:
 
 
 def test_a_prompt_that_was_typed_while_the_agent_worked(tmp_path: Path) -> None:
-    queued = {"type": "queued_command", "prompt": "also push it"}
+    queued = {"type": "queued_command", "prompt": "also push it", "commandMode": "prompt"}
+    notice = {"type": "queued_command", "prompt": "Ready.", "commandMode": "task-notification"}
     found = session(
         tmp_path,
         record("attachment", "x-1", attachment=queued),
+        record("attachment", "x-3", attachment=notice),
         record("attachment", "x-2", attachment={"type": "skill_listing", "content": "many"}),
         {"type": "queue-operation", "operation": "enqueue", "content": "also push it", "sessionId": "s-1"},
     )
-    assert found.steps() == [("user", "also push it")]
+    assert found.steps() == [("user", "also push it"), ("note", "Ready.")]
 
 
 # Copies

@@ -254,6 +254,14 @@ def test_a_file_that_begins_with_another_session(tmp_path: Path) -> None:
     assert found["s-2"].activity.resumed_from == "s-1"
 
 
+def test_a_session_continues_the_last_one_before_it(tmp_path: Path) -> None:
+    records = [said(str(number), f"u-{number}", sessionId=f"s-{number}") for number in (1, 2, 3)]
+    for number in (1, 2, 3):
+        claude(tmp_path, *records[:number], name=f"s-{number}.jsonl")
+    found = {session: read.activity.resumed_from for session, read in read_sessions(TOOL, tmp_path).items()}
+    assert found == {"s-1": None, "s-2": "s-1", "s-3": "s-2"}
+
+
 def test_where_the_first_file_is_gone_its_lines_are_in_the_other(tmp_path: Path) -> None:
     claude(
         tmp_path,
@@ -267,7 +275,8 @@ def test_where_the_first_file_is_gone_its_lines_are_in_the_other(tmp_path: Path)
         "s-1": ["s-2.jsonl"],
         "s-2": ["s-2.jsonl"],
     }
-    assert found["s-1"].steps()[:2] == [("user", "one"), ("assistant", "first")]
+    assert found["s-1"].steps() == [("user", "one"), ("assistant", "first")]
+    assert (found["s-1"].activity.resumed_from, found["s-2"].activity.resumed_from) == (None, "s-1")
     assert {call.origin.session for call in calls(TOOL, tmp_path)} == {"s-1"}
 
 

@@ -354,6 +354,36 @@ def test_a_reply_without_a_usage_is_not_measured(tmp_path: Path) -> None:
     assert found.agent().replies.seconds() == [2]
 
 
+def test_the_reply_after_a_compaction_is_not_measured(tmp_path: Path) -> None:
+    """The call that made the summary is in no step, or in one of its own."""
+    summary = [message("assistant", "A summary.", 5), usage("resp_2", 5)]
+    compacted = rollout("compacted", {"message": "A summary."}, at(5))
+    for made in ([], summary):
+        records = [
+            output("a.txt", second=4),
+            *made,
+            compacted,
+            message("assistant", "Done.", 9),
+            usage("resp_3", 9),
+        ]
+        found = session(
+            tmp_path, meta(), message("user", "Go.", 1), call(second=3), usage("resp_1", 3), *records
+        )
+        assert found.agent().replies.seconds() == ([2, 1] if made else [2])
+
+
+def test_a_reply_whose_usage_is_not_stated_is_a_call_all_the_same(tmp_path: Path) -> None:
+    """So what the agent used is unknown, and not nothing. Codex itself writes the reply of a review."""
+    ended = [completed("EnteredReviewMode"), completed("ExitedReviewMode", second=2)]
+    found = session(tmp_path, meta(), *ended, message("assistant", "A review.", 2))
+    assert found.steps() == [("note", "Review begins."), ("note", "Review ends."), ("assistant", "A review.")]
+    assert not found.agent().has_called
+    found = session(
+        tmp_path, meta(), *ended, message("assistant", "A review.", 2), message("assistant", "More.", 3)
+    )
+    assert found.agent().has_called
+
+
 @pytest.mark.parametrize("place", ["before", "within", "after"])
 def test_the_usage_of_older_versions_may_be_anywhere_in_a_reply(tmp_path: Path, place: str) -> None:
     records: list[Json] = [meta(), message("user", "One.", 1)]

@@ -96,21 +96,34 @@ def test_the_steps_of_an_agent_with_what_joins_them(tmp_path: Path) -> None:
 def test_a_resumed_session_repeats_its_messages_with_new_times(tmp_path: Path) -> None:
     again = [
         user("One.", "u1", 30),
-        record("gemini", "m1", [{"text": "Hm.", "thought": True}, {"text": "1"}], 30),
-        record("user", "s", [{"text": "<state_snapshot>x"}], 30),
-        record("gemini", "k", [{"text": "Got it."}], 30),
+        record("gemini", "m1", [{"text": "Hm.", "thought": True}, {"functionCall": {"id": "use-1"}}], 30),
+        record("user", "m1_response", [answer(output="hello")], 30),
+    ]
+    records = [user("One."), reply("1", toolCalls=[use()]), META, {"$set": {"messages": again}}]
+    found = session(tmp_path, *records, user("Two.", "u2", 31))
+    kinds = ["user", "assistant", "tool use", "tool result", "user"]
+    assert [kind for kind, _ in found.steps()] == kinds
+    assert found.entries[0].time == milliseconds(at(1))
+
+
+def test_a_compacted_conversation_has_copies_with_new_ids(tmp_path: Path) -> None:
+    compacted = [
+        user("<session_context>x", "c"),
+        user("A summary.", "s1", 30),
+        record("gemini", "s2", [{"text": "Got it."}], 30),
+        user("One.", "s3", 30),
+        reply("1", "m1", 30),
     ]
     found = session(
-        tmp_path, user("One."), reply("1"), META, {"$set": {"messages": again}}, user("Two.", "u2", 31)
+        tmp_path, user("One."), reply("1"), {"$set": {"messages": compacted}}, user("Two.", "u2", 31)
     )
     assert found.steps() == [
         ("user", "One."),
         ("assistant", "1"),
-        ("note", "<state_snapshot>x"),
-        ("note", "Got it."),
+        ("note", "<session_context>x"),
+        ("note", "The conversation was written anew: 3 of its 5 messages are new."),
         ("user", "Two."),
     ]
-    assert found.entries[0].time == milliseconds(at(1))
 
 
 def test_an_older_file_and_the_newer_one_that_was_made_from_it(tmp_path: Path) -> None:

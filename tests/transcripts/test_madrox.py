@@ -486,6 +486,22 @@ class TestAgentCalls:
         self.claude(home, "/home/u/shop", "msg_1", at=at)
         assert [call.origin.agent_id for call in agent_calls(only_team(logs.root))] == ["lead"] * count
 
+    def test_hostile_workspaces(self, logs: MadroxLogs, tmp_path: Path) -> None:
+        folder = tmp_path / "own"
+        folder.mkdir()
+        os.mkfifo(folder / ".madrox_instance_id")
+        for number, path in enumerate(("/\0", "relative", "/" + "x" * 900, str(folder), 7, "")):
+            logs.instance(f"i{number}", workspace_dir=path)
+        sessions, _ = team_sessions(logs.root)
+        assert [agent_calls(session) for session in sessions.values()] == [[]]
+
+    def test_a_start_that_is_not_known_leaves_calls_of_the_user_out(
+        self, logs: MadroxLogs, home: Path
+    ) -> None:
+        logs.instance("lead", workspace_dir="/home/u/shop", created_at=None)
+        self.claude(home, "/home/u/shop", "msg_1")
+        assert agent_calls(only_team(logs.root)) == []
+
     def test_a_folder_with_a_similar_name_is_another_one(self, logs: MadroxLogs, home: Path) -> None:
         logs.instance("lead")
         workspace = logs.workspace("lead")

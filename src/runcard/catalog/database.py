@@ -18,6 +18,7 @@ from runcard.catalog.tables import (
     TABLES,
     USAGE_COLUMNS,
     VERSION,
+    VIEWS,
 )
 from runcard.errors import StoreError
 from runcard.files import locked, printable
@@ -96,7 +97,8 @@ class CatalogDatabase:
         new = f"{self.path}.new-{os.getpid()}"
         with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(f"BEGIN; {TABLES} COMMIT;")
+            views = " ".join(f"CREATE VIEW {name} AS {select};" for name, select in VIEWS.items())
+            connection.executescript(f"BEGIN; {TABLES} {views} COMMIT;")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         for suffix in reversed(_SUFFIXES):  # nothing is lost, whatever the file was

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -113,6 +113,35 @@ CREATE TABLE relations (
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+
+# What users ask by SQL. A view keeps its columns and their meaning; a changed one gets another number. Costs are dollars,
+# times are texts in UTC, as in documents.
+_SHARED = """record_id AS id, r.name, r.path, s.path AS store, s.is_reachable AS reachable, r.is_archived AS archived, r.problem,
+    r.status, {started} AS started, {ended} AS ended, r.seconds AS duration_seconds, r.model, r.calls,
+    r.input AS input_tokens, r.output AS output_tokens, r.cache_read AS cache_read_tokens,
+    r.cache_write AS cache_write_tokens, r.reasoning AS reasoning_tokens, r.token_source,
+    r.cost / 1e10 AS cost_usd, r.known_cost / 1e10 AS known_cost_usd, r.at_least, r.host, r.branch,
+    r.git_commit AS "commit", r.errors, r.warnings, r.first_error AS error, r.sha256"""
+_TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
+_RECORD_PART = _SHARED.format(started=_TIME.format("r.started"), ended=_TIME.format("r.ended"))
+_FROM = "FROM records r JOIN stores s ON s.id = r.store"
+_USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, {0}.cache_read AS cache_read_tokens,
+    {0}.cache_write AS cache_write_tokens, {0}.reasoning AS reasoning_tokens, {0}.token_source,
+    {0}.cost / 1e10 AS cost_usd, {0}.known_cost / 1e10 AS known_cost_usd, {0}.at_least"""
+
+VIEWS = {
+    "v1_runs": f"SELECT r.{_RECORD_PART}, r.provider, r.experiment, r.experiment_id, r.command, r.exit_code {_FROM} WHERE r.kind = 'run'",
+    "v1_sessions": f"SELECT r.{_RECORD_PART}, r.instances, r.failed_instances, r.folder, r.tool {_FROM} WHERE r.kind = 'session'",
+    "v1_instances": "SELECT r.record_id AS session, i.instance_id AS id, i.name, i.role, i.model, i.status, i.parent, "  # noqa: S608 - names of our own
+    f"{_TIME.format('i.started')} AS started, {_TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
+    f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
+    "v1_usage": "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
+    f"{_TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record",
+    "v1_values": "SELECT r.record_id AS record, f.key, f.number, f.text FROM facts f JOIN records r ON r.id = f.record",
+    "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
+    "JOIN records r ON r.id = f.record",
+    "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
+}
 
 # The columns of each table, in the order in which rows are written.
 RECORD_COLUMNS = (

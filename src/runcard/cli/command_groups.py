@@ -18,8 +18,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
+        "diff": ("checks.diff", "Show how two records differ."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
         "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
+        "query": ("catalog.query", "Ask the catalog by SQL."),
         "whence": ("catalog.whence", "Find the run that made a file, by its content."),
         "ledger": ("checks.ledger", "Print the history of a store."),
         "index": ("catalog.index", "Update the catalog that `ls` and others search."),
@@ -36,6 +38,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "archive": ("archives.archive", "Pack old records into archives."),
         "extract": ("archives.extract", "Extract files from an archive."),
         "restore": ("archives.restore", "Restore an archived record."),
+        "rm": ("archives.rm", "Delete one record."),
         "prune": ("archives.prune", "Delete old records and archives."),
         "export": ("runs.export", "Pack a run and its inputs into a bundle."),
         "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),

@@ -15,7 +15,7 @@ from runcard.recording.plain_data import plain_data
 if TYPE_CHECKING:
     from runcard.accounting import Prices
 
-RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
+RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit", "run")
 
 _STATUSES = ("completed", "failed", "interrupted")
 _HEX_DIGEST = "[0-9a-f]{64}"

@@ -3,7 +3,6 @@
 import os
 from typing import TYPE_CHECKING
 
-from runcard.masking import use_patterns
 from runcard.settings.definitions import MASKING_PATTERNS, PRICES
 from runcard.settings.lookup import Settings, read_settings
 
@@ -16,6 +15,8 @@ def use_masking_settings(settings: Settings | None = None) -> None:
 
     Raises SettingsError for an invalid pattern.
     """
+    from runcard.masking import use_patterns  # noqa: PLC0415 - long to load
+
     patterns = (settings or read_settings())[MASKING_PATTERNS]
     use_patterns(patterns)
 

@@ -15,6 +15,8 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import directory_names
 from runcard.store.find_record import AmbiguousRecordError, stores_at_hand
+from runcard.store.known_stores import known_stores
+from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, experiment_hint, not_a_record
 from runcard.store.store_search import RecordMatch, StoreSearch
 
@@ -35,12 +37,23 @@ def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
     is_path = os.sep in word
     stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
+        if not is_path and next(_newest(stores), None) is None:
+            stores = _elsewhere(stores) or stores
         return _latest(word, stores, int(latest[1] or 0))
     matches = _matches(stores, name, is_exact=is_exact or is_path)
     if not matches:
         _check_indexes(stores)
+        if not is_path:
+            matches = _matches(_elsewhere(stores), name, is_exact=is_exact)
+    if not matches:
         raise _no_match(word, name, stores)
     return _only(word, matches)
+
+
+def _elsewhere(at_hand: list[StoreSearch]) -> list[StoreSearch]:
+    """The other stores of this user that can be reached."""
+    searched = {os.path.realpath(store.path) for store in at_hand}
+    return [StoreSearch(store) for store in known_stores() if store not in searched and os.path.isdir(store)]
 
 
 def _check_indexes(stores: list[StoreSearch]) -> None:
@@ -168,8 +181,8 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
     if get_close_matches(name[:100].lower().partition("~")[0], [_LATEST_WORD], 1, 0.8):
         hint = f"did you mean {printable(os.path.join(os.path.dirname(word), _LATEST_WORD))}?"
-    elif (experiment := experiment_hint(word)) is not None:
-        hint = experiment
+    elif (other := experiment_hint(word) or _replacement_hint(name, stores)) is not None:
+        hint = other
     elif near:
         hint = f"did you mean {_path_list(list(near))}?"
     elif len(name) < _SHORTEST_PREFIX and any(
@@ -181,6 +194,20 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
         verb = "is" if len(newest) == 1 else "are"
         hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else HINT
     return StoreError(f"{printable(word)} does not exist", hint=hint)
+
+
+def _replacement_hint(name: str, stores: list[StoreSearch]) -> str | None:
+    """The hint for the name of a session that was imported again, and replaced by that."""
+    for store in stores:
+        newer = {
+            past.replaces: past.path for past in store.history if past.event == REIMPORTED and past.replaces
+        }
+        last = newer.pop(name, None)
+        while last in newer:  # that one may have been replaced, too
+            last = newer.pop(last)
+        if last is not None and (match := next(store.exact(last), None)) is not None:
+            return f"it was imported again: {printable(match.path)}"
+    return None
 
 
 def _candidate(match: RecordMatch) -> str:

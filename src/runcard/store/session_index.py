@@ -1,17 +1,23 @@
 """The sessions of a store by their ids, for a command that looks many of them up.
 
-The store is read once. What other processes add later is looked for by `find_new`, which reads only names.
+The store is read once. What other processes add later is looked for by `find_new`, which reads only names. If many sessions
+are verified, their ledgers are read once for all of them.
 """
 
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import Self
 
 from runcard.errors import RuncardError
 from runcard.store import directory_names, layout
 from runcard.store.ledger import entries_in
+from runcard.store.ledger_index import LedgerIndex
 from runcard.store.record import Record
 from runcard.store.store_search import RecordMatch, StoreSearch
+from runcard.store.verification import verify_record
+
+_FEW = 8  # sessions that are looked up by searching the ledgers, instead of reading them
 
 
 class SessionIndex:
@@ -20,6 +26,8 @@ class SessionIndex:
     def __init__(self, store: str) -> None:
         self.store = os.path.abspath(store)
         self._by_id: dict[str, dict[str, RecordMatch]] = {}
+        self._ledgers: LedgerIndex | None = None
+        self._verified = 0
         search = StoreSearch(self.store)
         for name in search.names:
             self._add(directory_names.session_id_in(name), search.match(name))
@@ -28,6 +36,24 @@ class SessionIndex:
         for entry in entries_in(self.store):  # archives in other folders
             if entry.kind == "session" and (match := search.archive_elsewhere(entry)) is not None:
                 self._add(entry.id, match)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._ledgers is not None:
+            self._ledgers.close()
+
+    def is_whole(self, session: Record) -> bool:
+        """Whether a session passes verification. A fault in the ledger that is about other records does not count."""
+        self._verified += 1
+        if self._verified > _FEW and self._ledgers is None:
+            self._ledgers = LedgerIndex(self.store)
+        try:
+            verdict = verify_record(session, index=self._ledgers)
+        except (RuncardError, OSError):
+            return False
+        return verdict.intact and verdict.complete
 
     def _add_archives(self, search: StoreSearch) -> None:
         for entry in search.entries:

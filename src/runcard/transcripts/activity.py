@@ -7,7 +7,7 @@ here knows the format of a tool. Texts are not kept: each goes to `on_entry`, wh
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -103,7 +103,7 @@ class ReplyTimes:
 
 
 @dataclass
-class Agent:
+class SessionAgent:
     """One agent of a session."""
 
     id: str
@@ -120,6 +120,7 @@ class Agent:
     error_categories: "Counter[str]" = field(
         default_factory=Counter
     )  # of all errors, those of tools included
+    has_called: bool = False  # a reply of a model is among its steps
     replies: ReplyTimes = field(default_factory=ReplyTimes)
     response_times: list[float] = field(default_factory=list)  # seconds, where the tool itself measures them
     model: str | None = None  # where it is known without a call
@@ -135,6 +136,7 @@ class Agent:
         if entry.kind in {"user", "tool result"}:
             self.replies.add_question(entry.time)
         elif entry.call is not None and entry.kind in {"assistant", "thinking", "tool use"}:
+            self.has_called = True
             self.replies.add_reply(entry.call, entry.time)
 
     def add_tool_use(self, entry: Entry) -> None:
@@ -180,15 +182,16 @@ class SessionActivity:
     repository: str | None = None
     tool_version: str | None = None
     resumed_from: str | None = None  # the session that it continues, or was forked from
-    agents: dict[str, Agent] = field(default_factory=dict)
+    ends: Mapping[str, int] = field(default_factory=dict)  # where reading a file ends, if not at its end
+    agents: dict[str, SessionAgent] = field(default_factory=dict)
     owners: dict[str, str] = field(
         default_factory=dict
     )  # the agent of a file, by its path; MAIN where none is named
 
-    def agent(self, name: str) -> Agent:
+    def agent(self, name: str) -> SessionAgent:
         """The agent with this id, which is new when it is named first."""
         if name not in self.agents:
-            self.agents[name] = Agent(name, name=MAIN if name == MAIN else None)
+            self.agents[name] = SessionAgent(name, name=MAIN if name == MAIN else None)
         return self.agents[name]
 
     def add(self, entry: Entry) -> None:

@@ -5,6 +5,7 @@ like the beginning of a step.
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from runcard.files import printable
 from runcard.transcripts.activity import Entry
@@ -13,10 +14,14 @@ _INDENT = "  "
 
 
 def log_text(entry: Entry) -> str:
-    """A step as the log has it; secrets in it are masked already."""
+    """A step as the log has it."""
     text = entry.text.replace("\r\n", "\n").replace("\t", "    ").strip("\n")
-    lines = [f"{_INDENT}{printable(line)}".rstrip() for line in text.split("\n")] if text else []
-    return "\n".join([_heading(entry), *lines, "", ""])
+    if not text:
+        return f"{_heading(entry)}\n\n"
+    if not text.replace("\n", "").isprintable():
+        text = "\n".join(map(printable, text.split("\n")))
+    indented = text.replace("\n", f"\n{_INDENT}")
+    return f"{_heading(entry)}\n{_INDENT}{indented}\n\n"
 
 
 def _heading(entry: Entry) -> str:
@@ -25,9 +30,10 @@ def _heading(entry: Entry) -> str:
     return f"[{_time(entry.time)}] {entry.kind}{name}{failed}"
 
 
+@lru_cache(16)
 def _time(milliseconds: int) -> str:
     try:
         moment = datetime.fromtimestamp(milliseconds // 1000, UTC) if milliseconds >= 0 else None
     except (OverflowError, ValueError, OSError):
         moment = None
-    return "no time" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    return "no time" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}Z"

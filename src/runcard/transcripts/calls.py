@@ -139,11 +139,13 @@ class CallTable:
     def add_counts(self, key: bytes, time: int, kind: int, origin: int, counts: Counts) -> None:
         """The same with the numbers of a kind and of an origin."""
         packed = _PACKED.pack(time, kind, origin, *counts)
-        self._add_packed(key, packed)
-
-    def _add_packed(self, key: bytes, packed: bytes) -> None:
         present = self._calls.setdefault(key, packed)
-        if present != packed and _is_better(self._unpacked(packed), self._unpacked(present)):
+        if present != packed:
+            self._choose(key, packed, present)
+
+    def _choose(self, key: bytes, packed: bytes, present: bytes) -> None:
+        """Keep the better one of two records of a call."""
+        if _is_better(self._unpacked(packed), self._unpacked(present)):
             self._calls[key] = packed
 
     def numbered(self) -> Iterator[tuple[int, int, int, Counts]]:
@@ -161,12 +163,20 @@ class CallTable:
             for number, origin in enumerate(other.origins)
             if without_sessions and origin.session in without_sessions
         }
+        translated: dict[
+            bytes, bytes | None
+        ] = {}  # numbers of the other table; None: of a session that is left out
+        calls = self._calls
         for key, packed in other._calls.items():  # noqa: SLF001 - the same class
-            kind, origin = _NUMBERS.unpack_from(packed, _TIME_BYTES)
-            if origin in left_out:
-                continue
-            numbers = _NUMBERS.pack(kinds[kind], origins[origin])
-            self._add_packed(key, packed[:_TIME_BYTES] + numbers + packed[_COUNTS_AT:])
+            old = packed[_TIME_BYTES:_COUNTS_AT]
+            if old not in translated:
+                kind, origin = _NUMBERS.unpack(old)
+                is_left_out = origin in left_out
+                translated[old] = None if is_left_out else _NUMBERS.pack(kinds[kind], origins[origin])
+            if (new := translated[old]) is not None:
+                own = packed[:_TIME_BYTES] + new + packed[_COUNTS_AT:]
+                if (present := calls.setdefault(key, own)) != own:
+                    self._choose(key, own, present)
 
     def with_origins(self, origin_of: "Callable[[CallOrigin, int], CallOrigin | None]") -> "CallTable":
         """The same calls, with the origin that follows from that of a call and its time; without those that have none."""

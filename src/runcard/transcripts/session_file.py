@@ -15,7 +15,9 @@ _LARGEST_DOCUMENT = 64 << 20  # bytes of a file with one object
 _BOM = b"\xef\xbb\xbf"
 
 
-def file_lines(path: str, unread: list[UnreadPart]) -> Iterator[tuple[int, bytes, bool]]:
+def file_lines(
+    path: str, unread: list[UnreadPart], end: int | None = None
+) -> Iterator[tuple[int, bytes, bool]]:
     """The lines of a file, as `read_lines` has them; where it cannot be read further, the reason goes to `unread`."""
     try:
         with open_lines(open_regular(path, follow=True)) as raw:
@@ -23,7 +25,7 @@ def file_lines(path: str, unread: list[UnreadPart]) -> Iterator[tuple[int, bytes
                 with closing(unpacked(raw)) as file:
                     yield from read_lines(file)
             else:
-                yield from read_lines(raw, 0, os.fstat(raw.fileno()).st_size)
+                yield from read_lines(raw, 0, os.fstat(raw.fileno()).st_size if end is None else end)
     except (OSError, UnpackError) as error:
         unread.append(UnreadPart(path, None, failure_reason(error)))
 

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import Cli
 from runcard.operations.sessions import transcript_paths
+from transcripts.madrox_logs import MadroxLogs
 from transcripts.session_files import assistant, claude, meta, user, write
 from transcripts.test_opencode import database, message
 
@@ -38,6 +39,8 @@ def test_a_folder_is_recognized_however_deep_its_sessions_are(cli: Cli, here: Pa
         assert hint_of(cli, folder) == f"runcard import claude-code {folder}"
     write(here / "home/.codex/sessions/2026/rollout-1.jsonl", meta())
     assert hint_of(cli, "home") == "runcard import claude-code home; runcard import codex home"
+    MadroxLogs(here / "logs").event("instance_spawn", "lead", "2026-11-16T12:00:00")
+    assert hint_of(cli, "logs") == "runcard import madrox logs"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from sessions.importing.claude_sessions import (
     ledger_lines,
     stored,
 )
+from transcripts.opencode_files import OpenCodeDatabase, text
 from transcripts.session_files import read
 
 
@@ -81,6 +82,22 @@ def test_the_ledger_and_verify_know_the_event(cli: Cli, session: Session, store:
         True,
         False,
     )
+
+
+def test_the_name_of_a_replaced_import_leads_to_the_new_one(cli: Cli, session: Session, store: Path) -> None:
+    first = newest = imported(session, store).path
+    for _ in range(2):
+        session.grow()
+        newest = imported(session, store).path
+    assert first is not None
+    assert newest is not None
+    for word in (first.name, f"artifacts/{first.name}", str(first)):
+        done = cli("show", word)
+        assert (done.code, newest.name in done.err.partition("hint: it was imported again: ")[2]) == (1, True)
+    packed = archive(newest).archive
+    assert packed.name in cli("show", first.name).err
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    assert "imported again" not in cli("show", first.name).err
 
 
 def test_a_new_agent_is_growth(session: Session, store: Path) -> None:
@@ -305,6 +322,28 @@ def test_what_is_written_while_a_session_is_imported_is_imported_the_next_time(
     assert second.path is not None
     assert calls_in(second.path) == 3
     assert len(read("claude-code", session.project).table) == 3
+
+
+def test_what_is_written_to_a_database_while_it_is_imported_is_imported_the_next_time(
+    here: Path, store: Path
+) -> None:
+    database = OpenCodeDatabase(here / "opencode")
+    database.session("ses_1")
+    database.message("m1", "ses_1", 1, text("one", 2), finish="stop")
+
+    def write(progress: ImportProgress) -> None:
+        if progress.total_sessions and not progress.sessions and not written:
+            written.append(1)
+            database.message("m2", "ses_1", 3, text("two", 4), finish="stop")
+
+    written: list[int] = []
+    (first,) = import_sessions("opencode", [database.path], artifacts=store, progress=write).sessions
+    assert (first.action, written) == ("imported", [1])
+    (second,) = import_sessions("opencode", [database.path], artifacts=store).sessions
+    assert second.action == "replaced"
+    assert second.path is not None
+    assert calls_in(second.path) == 2
+    assert import_sessions("opencode", [database.path], artifacts=store).sessions[0].action == "unchanged"
 
 
 def test_only_what_is_new_is_imported(here: Path, store: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Cli
 from runcard.operations.sessions.costs import costs
-from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.operations.sessions.import_sessions import ImportProgress, import_sessions
 from sessions.importing.sample_sessions import (
     AGENT,
     FIRST,
@@ -400,3 +400,16 @@ def test_the_library_reports_what_became_of_each_session(tmp_path: Path) -> None
     assert session.path.parent == tmp_path / "store"
     assert session.masked == 2
     assert report.known_cost > 0
+
+
+def test_progress_goes_from_nothing_to_all_bytes_and_sessions(tmp_path: Path) -> None:
+    session_with_sub_agent(tmp_path)
+    fork(tmp_path)
+    steps: list[ImportProgress] = []
+    import_sessions(TOOL, [tmp_path], progress=steps.append)
+    done = [step.bytes for step in steps]
+    assert done == sorted(done)
+    assert (steps[0].total_sessions, steps[0].sessions) == (None, 0)
+    last = steps[-1]
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*.jsonl") if "artifacts" not in file.parts)
+    assert last == ImportProgress(3 * size, 3 * size, 2, 2)

@@ -55,4 +55,4 @@ def _line(entry: JsonObject) -> str:
     replaces = f" replaces {replaced.get('path', '')}" if isinstance(replaced, dict) else ""
     by = f" by {entry['who']}" if entry.get("who") else ""
     why = f" because {entry['why']}" if entry.get("why") else ""
-    return f"{entry['timestamp'] or '':<24}  {event:<8}  {record}{record_id}{replaces}{by}{why}"
+    return f"{entry['timestamp'] or '':<24}  {event:<10}  {record}{record_id}{replaces}{by}{why}"

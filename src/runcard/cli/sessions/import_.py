@@ -88,7 +88,8 @@ def _summary(report: "ImportReport") -> str:
     parts = [f"{counted(actions['imported'], 'session')} imported"]
     parts += [f"{count:,} {action}" for action, count in sorted(actions.items()) if action != "imported"]
     parts += [f"{report.empty:,} empty"] if report.empty else []
-    return f"{', '.join(parts)}; {money_at_least(report.known_cost)}"
+    is_any_new = any(session.is_stored for session in report.sessions)
+    return ", ".join(parts) + (f"; {money_at_least(report.known_cost)}" if is_any_new else "")
 
 
 def _warn(report: "ImportReport") -> ExitCode:

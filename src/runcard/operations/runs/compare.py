@@ -109,7 +109,7 @@ def compare(old: str | os.PathLike[str] | Record, new: str | os.PathLike[str] | 
         now,
         tuple(path for path in both if ours[path] == theirs[path]),
         tuple(
-            FileDifference(path, _diff(before.record, now.record, path))
+            FileDifference(path, text_diff(before.record, path, now.record, path))
             for path in both
             if ours[path] != theirs[path]
         ),
@@ -132,8 +132,9 @@ def _digests(run: ShownRun) -> dict[str, str]:
     return {path: digest.hex for path, digest in checksums.read(data).items() if path in outputs}
 
 
-def _diff(old: Record, new: Record, path: str) -> tuple[str, ...]:
-    texts = [_text(run, path) for run in (old, new)]
+def text_diff(old: Record, old_path: str, new: Record, new_path: str) -> tuple[str, ...]:
+    """How two files differ, line by line; nothing unless both are texts of a moderate size."""
+    texts = [_text(old, old_path), _text(new, new_path)]
     if texts[0] is None or texts[1] is None:
         return ()
     lines = difflib.unified_diff(

@@ -114,13 +114,15 @@ class _GroupedCalls:
 
     def _add_all(self, table: CallTable) -> None:
         """Add each call to its group. Kinds and origins are numbers here: this runs for every call."""
-        keys: dict[tuple[int, int, int], Key] = {}
+        keys: dict[tuple[int, int, int], Key] = {}  # by what the key depends on
         kinds, origins, start = table.kinds, table.origins, self._start
+        by_kind = "model" in self._by
+        by_origin = any(name != "model" and name not in TIMES for name in self._by)
         for time, kind, origin, counts in table.numbered():
             if start is not None and time < start:
                 self._undated += time < 0
                 continue
-            at = (kind, origin, time // _SLOT if self._is_timed else 0)
+            at = (by_kind and kind, by_origin and origin, time // _SLOT if self._is_timed else 0)
             if (key := keys.get(at)) is None:
                 key = keys[at] = _key(self._by, Call(time, origins[origin], kinds[kind], counts))
             self._sums.add(key, time, kind, counts)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from runcard import settings as known
@@ -29,9 +30,11 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
-from runcard.operations.sessions.transcript_sources import states_before
+from runcard.operations.sessions.transcript_sources import exports_before, states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.store.archives.replace_directory import finish_removals
+from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
@@ -134,10 +137,18 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     if not wanted:
         return report
     report.remarks += recover_sessions(options.store, Clock().timestamp)
-    importer = SessionImporter(
-        SESSION_TOOLS[tool], options, report.add_unread, since=start, workspaces=workspaces, again=again
-    )
-    _store(importer, wanted, sum(each.size for each in sessions), report, progress)
+    finish_removals(options.store)  # of an import that was killed
+    with SessionIndex(options.store) as index:
+        importer = SessionImporter(
+            SESSION_TOOLS[tool],
+            options,
+            index,
+            report.add_unread,
+            since=start,
+            workspaces=workspaces,
+            again=again,
+        )
+        _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     return report
 
 
@@ -149,12 +160,15 @@ def _store(
     progress: Progress | None,
 ) -> None:
     """Store these sessions; `done` is how many bytes were read before."""
-    total = done + sum(each.size for each in sessions)
-    for number, each in enumerate(sessions):
+    total = done + sum(2 * each.size for each in sessions)
+
+    def advance(number: int, before: int, more: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, total, number, len(sessions)))
+            progress(ImportProgress(before + more, total, number, len(sessions)))
+
+    for number, each in enumerate(sessions):
         try:
-            stored = importer.store(each)
+            stored = importer.store(each, partial(advance, number, done))
         except RuncardError as error:
             files = each.files
             report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=error.message))
@@ -163,9 +177,8 @@ def _store(
         else:
             report.sessions += [stored] if isinstance(stored, ImportedSession) else []
             report.empty += stored is SkippedSession.EMPTY
-        done += each.size
-    if progress is not None:
-        progress(ImportProgress(total, total, len(sessions), len(sessions)))
+        done += 2 * each.size
+        advance(number + 1, done, 0)
 
 
 def _find(
@@ -178,9 +191,11 @@ def _find(
 
     def advance(_: int, done: int) -> None:
         if progress is not None:
-            progress(ImportProgress(done, 2 * total, 0, None))
+            progress(ImportProgress(done, 3 * total, 0, None))
 
     states = states_before(file for file in files if not file.start)
+    export = getattr(SESSION_TOOLS[tool], "export", None)
+    exports = {} if export is None else exports_before(groups, export)
     read = read_files([_limited(file) for file in files], advance)
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
@@ -190,7 +205,11 @@ def _find(
     sizes = {file.path: file.size for file in files}
     sessions = [
         FoundSession(
-            each, calls.pop(each.session, {}), sum(sizes.get(path, 0) for path in each.paths), states
+            each,
+            calls.pop(each.session, {}),
+            sum(sizes.get(path, 0) for path in each.paths),
+            states,
+            exports.get(each.session),
         )
         for each in groups
     ]

@@ -19,7 +19,7 @@ from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 from runcard.masking import mask_text
 from runcard.operations.sessions.session_calls import AgentCalls
-from runcard.transcripts.activity import UNATTRIBUTED, Agent, SessionActivity, SessionFiles
+from runcard.transcripts.activity import UNATTRIBUTED, SessionActivity, SessionAgent, SessionFiles
 from runcard.transcripts.calls import MAIN
 from runcard.transcripts.content import text_of
 
@@ -35,7 +35,7 @@ def safe_id(tool: str, own: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionParts:
+class ImportParts:
     """All that is known of a session that is imported."""
 
     files: SessionFiles
@@ -58,8 +58,8 @@ class SessionParts:
         return bool(self._timed)
 
     @property
-    def _timed(self) -> list[Agent | AgentCalls]:
-        agents: list[Agent | AgentCalls] = [*self.activity.agents.values(), *self.calls.values()]
+    def _timed(self) -> list[SessionAgent | AgentCalls]:
+        agents: list[SessionAgent | AgentCalls] = [*self.activity.agents.values(), *self.calls.values()]
         return [agent for agent in agents if agent.started >= 0]
 
     @property
@@ -70,7 +70,7 @@ class SessionParts:
         )
 
 
-def instance_ids(parts: SessionParts) -> dict[str | None, str]:
+def instance_ids(parts: ImportParts) -> dict[str | None, str]:
     """The id of the instance of each agent, by the id that its tool gives it; the main agent comes first.
 
     None stands for the agents that are not known: their calls and their steps are those of one instance.
@@ -83,21 +83,21 @@ def instance_ids(parts: SessionParts) -> dict[str | None, str]:
     return ids
 
 
-def _first(parts: SessionParts, own: str) -> int:
+def _first(parts: ImportParts, own: str) -> int:
     times = [agent.started for agent in _both(parts, own) if agent.started >= 0]
     return min(times, default=1 << 62)
 
 
-def _agent(parts: SessionParts, own: str | None) -> Agent | None:
+def _agent(parts: ImportParts, own: str | None) -> SessionAgent | None:
     return parts.activity.agents.get(UNATTRIBUTED if own is None else own)
 
 
-def _both(parts: SessionParts, own: str | None) -> list[Agent | AgentCalls]:
+def _both(parts: ImportParts, own: str | None) -> list[SessionAgent | AgentCalls]:
     return [each for each in (_agent(parts, own), parts.calls.get(own)) if each is not None]
 
 
 def imported_spec(
-    parts: SessionParts, *, is_counted: bool = True
+    parts: ImportParts, *, is_counted: bool = True
 ) -> tuple[SessionSpec, dict[str, InstanceUsage]]:
     """The session as it is stored, and the usage of its instances; secrets are not masked yet.
 
@@ -108,7 +108,8 @@ def imported_spec(
     instances, usages = [], {}
     for own, instance_id in ids.items():
         calls = parts.calls.get(own)
-        usages[instance_id] = (calls or AgentCalls()).usage() if calls or is_counted else InstanceUsage()
+        is_known = calls is not None or (is_counted and _has_used_nothing(parts, own))
+        usages[instance_id] = (calls or AgentCalls()).usage() if is_known else InstanceUsage()
         instances.append(_instance(parts, own, instance_id, parents.get(own), usages[instance_id]))
     fields: JsonObject = {
         "labels": {} if parts.is_timed else {"times": "of the file: its records have none"},
@@ -118,7 +119,14 @@ def imported_spec(
     return SessionSpec(safe_id(parts.files.tool, parts.files.session), tuple(instances), fields), usages
 
 
-def _origin(parts: SessionParts) -> JsonObject:
+def _has_used_nothing(parts: ImportParts, own: str | None) -> bool:
+    """Whether an agent without counted calls made none: its file is there, and has no reply of a model."""
+    agent, owners = _agent(parts, own), parts.activity.owners
+    is_read = own == MAIN or not owners or own in owners.values()
+    return is_read and not (agent is not None and agent.has_called)
+
+
+def _origin(parts: ImportParts) -> JsonObject:
     activity = parts.activity
     folder = (
         activity.folder or parts.files.folder or _first_known(call.project for call in parts.calls.values())
@@ -143,7 +151,7 @@ def _first_known(values: Iterable[str | None]) -> str | None:
     return next((value for value in values if value is not None), None)
 
 
-def _parents(parts: SessionParts, ids: Mapping[str | None, str]) -> dict[str | None, str]:
+def _parents(parts: ImportParts, ids: Mapping[str | None, str]) -> dict[str | None, str]:
     """The parent of each agent: as its tool says, or else the main agent; the main agent has none."""
     agents = parts.activity.agents
     parents: dict[str, str] = {}
@@ -170,7 +178,7 @@ def _is_below(own: str, parent: str, parents: Mapping[str, str]) -> bool:
 
 
 def _instance(
-    parts: SessionParts, own: str | None, instance_id: str, parent: str | None, usage: InstanceUsage
+    parts: ImportParts, own: str | None, instance_id: str, parent: str | None, usage: InstanceUsage
 ) -> InstanceSpec:
     agent, both = _agent(parts, own), _both(parts, own)
     started = min((each.started for each in both if each.started >= 0), default=parts.started)
@@ -194,7 +202,7 @@ def _instance(
     return InstanceSpec(instance_id, parent, created, terminated, known)
 
 
-def _facts(agent: Agent) -> JsonObject:
+def _facts(agent: SessionAgent) -> JsonObject:
     """What the steps of an agent tell: its tools, its errors, its response times."""
     times = Times(agent.response_times or agent.replies.seconds())
     task = text_of(agent.description)
@@ -210,7 +218,7 @@ def _facts(agent: Agent) -> JsonObject:
     }
 
 
-def _error(agent: Agent) -> JsonObject:
+def _error(agent: SessionAgent) -> JsonObject:
     """The error that ended the work of an agent."""
     if agent.final_status not in {"error", "timeout"} or not agent.errors:
         return {}

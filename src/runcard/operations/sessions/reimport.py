@@ -24,7 +24,6 @@ from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.archives.prune import Candidate, copies_of, delete, reason_to_keep
-from runcard.operations.checks.verify import damage_of
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.source_changes import (
     Change,
@@ -52,11 +51,6 @@ class StoredImport(NamedTuple):
     record: Record
     document: Team
     found: SourceChange  # how the files have changed since
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it has all that the files have now; one that is damaged has not."""
-        return self.found.change in {Change.SAME, Change.AHEAD} and damage_of(self.record.path) is None
 
     @property
     def reason_to_keep(self) -> str | None:
@@ -98,7 +92,7 @@ class EarlierImports:
         self.replaced = [*filter(self._is_replaced, imports)]
         if self._again:
             return None
-        current = next((each for each in imports if each.is_current), None)
+        current = next(filter(self._is_current, imports), None)
         if current is not None:
             return NotImported("unchanged", current)
         kept = next(((each, reason) for each in imports if (reason := each.reason_to_keep)), None)
@@ -121,7 +115,7 @@ class EarlierImports:
         for each in self._imports(self._index.find_new(self._id)):
             if self._is_replaced(each):
                 self.replaced.append(each)
-            elif each.is_current and not self._again:
+            elif not self._again and self._is_current(each):
                 raise SameContentError(each.record, each.document)
 
     def replace(self, new: Record, document: Team) -> Iterator[str]:
@@ -161,6 +155,10 @@ class EarlierImports:
         if _keeps_secrets(old.record) and not _keeps_secrets(new):
             return "only it was imported with --keep-secrets"
         return "only it has a workspace" if _has_workspace(old.record) and not _has_workspace(new) else None
+
+    def _is_current(self, each: StoredImport) -> bool:
+        """Whether an import has all that the files have now; one that is damaged has not."""
+        return each.found.change in {Change.SAME, Change.AHEAD} and self._index.is_whole(each.record)
 
     def _is_replaced(self, each: StoredImport) -> bool:
         folder = (

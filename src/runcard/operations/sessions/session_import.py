@@ -4,9 +4,10 @@ It is assembled in a directory of its own and gets its final name when it is com
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import SessionAssembler
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.imported_session import (
-    SessionParts,
+    ImportParts,
     imported_spec,
     instance_ids,
     safe_id,
@@ -28,8 +29,12 @@ from runcard.operations.sessions.imported_session import (
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
-from runcard.operations.sessions.transcript_sources import FileState, sources_digest, transcript_sources
-from runcard.store.archives.replace_directory import finish_removals
+from runcard.operations.sessions.transcript_sources import (
+    ExportState,
+    FileState,
+    sources_digest,
+    transcript_sources,
+)
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
@@ -61,12 +66,19 @@ class FoundSession(NamedTuple):
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     size: int  # bytes of its files
     states: Mapping[str, FileState]  # of all files, before they were read
+    exported: ExportState | None = None  # of what stands for its files, before they were read
 
     @property
     def folder(self) -> str | None:
         """In which it was started, where that is known."""
         folders = (call.project for call in self.calls.values())
         return self.files.folder or next((folder for folder in folders if folder is not None), None)
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Where its files ended before their calls were counted, of those that only grow."""
+        states = {path: self.states.get(path) for path in self.files.paths}
+        return {path: state.size for path, state in states.items() if state and state.sha256 is None}
 
     @property
     def ended(self) -> int:
@@ -111,6 +123,30 @@ class ImportedSession:
         }
 
 
+class _BytesDone:
+    """How many bytes of a session were read: for what its agents did, by the length of the texts, and then to copy them."""
+
+    def __init__(self, size: int, progress: Callable[[int], object] | None) -> None:
+        self._size, self._progress = size, progress
+        self._most, self._done = size, 0
+
+    def add(self, count: int) -> None:
+        if self._progress is not None:
+            self._done = min(self._most, self._done + count)
+            self._progress(self._done)
+
+    def over(self, source: TranscriptSource) -> TranscriptSource:
+        """The same file, whose bytes count when it is copied."""
+        self._done, self._most = self._size, 2 * self._size
+
+        def read() -> Iterator[bytes]:
+            for block in source.read():
+                self.add(len(block))
+                yield block
+
+        return replace(source, read=read)
+
+
 class SessionImporter:
     """Stores one session after the other."""
 
@@ -118,24 +154,28 @@ class SessionImporter:
         self,
         source: SessionTool,
         options: CollectOptions,
+        index: SessionIndex,
         add_unread: AddUnread,
         *,
         since: int | None,
         workspaces: bool,
         again: bool,
     ) -> None:
-        self._source, self._options, self._add_unread = source, options, add_unread
+        self._source, self._options, self._index, self._add_unread = source, options, index, add_unread
         self._since, self._workspaces, self._again = since, workspaces, again
-        finish_removals(options.store)  # of an import that was killed
-        self._index = SessionIndex(options.store)
 
-    def store(self, found: FoundSession) -> ImportedSession | SkippedSession:
-        """Store one session, unless there is nothing in it."""
-        files, clock = found.files, Clock()
+    def store(
+        self, found: FoundSession, progress: Callable[[int], object] | None = None
+    ) -> ImportedSession | SkippedSession:
+        """Store one session, unless there is nothing in it.
+
+        `progress` is called with the bytes that are done; each byte of its files is read twice.
+        """
+        files, clock, done = found.files, Clock(), _BytesDone(found.size, progress)
         team = TEAM_TOOLS.get(files.tool)
         is_exported = None if team is None else team.is_exported
         export = getattr(self._source, "export", None)
-        sources, unread = transcript_sources(files, found.states, export, is_exported)
+        sources, unread = transcript_sources(files, found.states, export, is_exported, found.exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
         earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
@@ -143,12 +183,13 @@ class SessionImporter:
             return _not_imported(files, earlier, reason)
         moment = earlier.first_free(clock.started)
         with SessionDirectory(self._options.store, team_id, moment, self._options.modes) as directory:
-            parts, logs = self._read(found, directory)
+            parts, logs = self._read(found, directory, done)
             if parts.is_empty:
                 return SkippedSession.EMPTY
             if self._since is not None and parts.ended < self._since:
                 return SkippedSession.EARLIER
-            assembler = SessionAssembler(directory, self._spec(parts, sources, logs), self._options, clock)
+            spec = self._spec(parts, [done.over(source) for source in sources], logs)
+            assembler = SessionAssembler(directory, spec, self._options, clock)
             try:  # without files, the content is compared
                 document = assembler.run(None, again=self._again, earlier=earlier if sources else None)
             except SameContentError as same:
@@ -166,32 +207,24 @@ class SessionImporter:
         )
 
     def _read(
-        self, found: FoundSession, directory: SessionDirectory
-    ) -> tuple[SessionParts, dict[str, CopiedLog]]:
+        self, found: FoundSession, directory: SessionDirectory, done: "_BytesDone"
+    ) -> tuple[ImportParts, dict[str, CopiedLog]]:
         """Read what the agents of a session said and did, and write their logs."""
-        files = found.files
-        with AgentLogs(directory) as logs:
+        files, ids = found.files, cache(partial(safe_id, found.files.tool))
+        with AgentLogs(directory, mask=not self._options.keep_secrets) as logs:
 
             def write(entry: Entry) -> None:
+                done.add(len(entry.text))
                 if self._options.copies_transcripts:
-                    shown, counts = self._masked(entry)
-                    own = MAIN if entry.agent == MAIN else safe_id(files.tool, entry.agent)
-                    logs.write(own, log_text(shown), counts)
+                    logs.write(ids(entry.agent), log_text(entry))
 
-            activity = SessionActivity(files.tool, files.session, write)
+            activity = SessionActivity(files.tool, files.session, write, ends=found.ends)
             self._add_unread(self._source.read_activity(files, activity))
-        parts = SessionParts(files, activity, found.calls, self._source.NOT_WRITTEN)
+        parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN)
         return parts, logs.written()
 
-    def _masked(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
-        if self._options.keep_secrets:
-            return entry, {}
-        text, name = mask_text(entry.text), mask_text(entry.name or "")
-        counts = text.counts | {rule: text.counts.get(rule, 0) + n for rule, n in name.counts.items()}
-        return entry._replace(text=text.value, name=name.value or None), counts
-
     def _spec(
-        self, parts: SessionParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
+        self, parts: ImportParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]
     ) -> CheckedSpec:
         """The description of the session for the assembler."""
         team = TEAM_TOOLS.get(parts.files.tool)
@@ -256,7 +289,7 @@ def _masked_names(counts: Mapping[str, int]) -> dict[str, int]:
     return masked
 
 
-def _warnings(parts: SessionParts) -> list[str]:
+def _warnings(parts: ImportParts) -> list[str]:
     unpriced = sorted({name for calls in parts.calls.values() for name in calls.unpriced})
     warnings = [f"no price, or not for all parts: {', '.join(unpriced)}"] if unpriced else []
     if not parts.is_timed:

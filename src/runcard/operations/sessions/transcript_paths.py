@@ -4,7 +4,7 @@ import os
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, NotRegularFileError, open_regular, printable, walk
-from runcard.transcripts.sources import SOURCES, detect
+from runcard.transcripts.sources import SESSION_TOOLS, detect
 from runcard.views.formats import command_line
 
 _MOST_ENTRIES = 20_000  # of a folder that are looked at
@@ -22,7 +22,7 @@ def transcript_error(path: str) -> StoreError | None:
     if not tools:
         return None
     what = "a folder with sessions" if is_folder else "a session file"
-    names = " and ".join(SOURCES[name].TITLE for name in tools)
+    names = " and ".join(SESSION_TOOLS[name].TITLE for name in tools)
     word = os.path.join(os.curdir, path) if path.startswith("-") else path  # not taken for an option
     commands = [command_line(["runcard", "import", name, word]) for name in tools]
     return StoreError(
@@ -38,7 +38,7 @@ def _tools_in(folder: str) -> list[str]:
         path = os.path.join(folder, name)
         if number >= _MOST_ENTRIES or opened >= _MOST_FILES:
             break
-        if kind is FileKind.FILE and any(source.is_session_file(path) for source in SOURCES.values()):
+        if kind is FileKind.FILE and any(source.is_session_file(path) for source in SESSION_TOOLS.values()):
             opened += 1
             tools |= {tool} if (tool := _tool_of(path)) else set()
     return sorted(tools)
@@ -54,4 +54,4 @@ def _tool_of(path: str) -> str | None:
                     return None
         except (OSError, NotRegularFileError):
             return None
-    return detect(path, list(SOURCES))
+    return detect(path, list(SESSION_TOOLS))

@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
+from runcard.errors import RuncardError
 from runcard.files import is_safe_id, open_regular
 from runcard.store.sessions.copying import MAX_FILE_SIZE
 from runcard.store.sessions.copying.omission_reasons import NotCopiedError
@@ -34,6 +35,14 @@ class FileState(NamedTuple):
     sha256: str | None = None  # of a file that is written anew each time
 
 
+class ExportState(NamedTuple):
+    """What stood for the files of a session before their calls were read."""
+
+    size: int
+    sha256: str
+    lines: int
+
+
 def states_before(files: Iterable[TranscriptFile]) -> dict[str, FileState]:
     """The states of files that are to be read; of those that cannot be read, none."""
     states: dict[str, FileState] = {}
@@ -46,17 +55,28 @@ def states_before(files: Iterable[TranscriptFile]) -> dict[str, FileState]:
     return states
 
 
+def exports_before(sessions: Iterable[SessionFiles], export: Export) -> dict[str, ExportState]:
+    """The states of what stands for the files of sessions, by the id of the session; of those that cannot be read, none."""
+    states: dict[str, ExportState] = {}
+    for files in sessions:
+        with suppress(RuncardError, OSError):
+            states[files.session] = _export_state(files, export)
+    return states
+
+
 def transcript_sources(
     files: SessionFiles,
     states: Mapping[str, FileState],
     export: Export | None = None,
     is_exported: Callable[[str], bool] | None = None,
+    exported: ExportState | None = None,
 ) -> tuple[list[TranscriptSource], list[UnreadPart]]:
     """The files of a session, in order, as they were before, and those that cannot be read.
 
-    With `export`, what it gives stands for the files, or for those for which `is_exported` is true.
+    With `export`, what it gives stands for the files, or for those for which `is_exported` is true; `exported` is what it gave
+    before.
     """
-    sources = [_exported(files, export)] if export is not None and files.paths else []
+    sources = [_exported(files, export, exported)] if export is not None and files.paths else []
     unread: list[UnreadPart] = []
     names = {source.name for source in sources}
     for path in files.paths:
@@ -75,15 +95,20 @@ def transcript_sources(
     return sources, unread
 
 
-def _exported(files: SessionFiles, export: Export) -> TranscriptSource:
+def _exported(files: SessionFiles, export: Export, before: ExportState | None) -> TranscriptSource:
     """The lines that stand for the files of a session: where several sessions share a file, those of this one."""
+    size, digest, lines = before or _export_state(files, export)
+    path, name = os.path.abspath(files.paths[0]), f"{files.tool}.jsonl"
+    return TranscriptSource(path, name, size, digest, partial(export, files), lines)
+
+
+def _export_state(files: SessionFiles, export: Export) -> ExportState:
     hasher, size, lines = sha256(), 0, 0
     for line in export(files):
         hasher.update(line)
         size += len(line)
         lines += 1
-    path, name = os.path.abspath(files.paths[0]), f"{files.tool}.jsonl"
-    return TranscriptSource(path, name, size, hasher.hexdigest(), partial(export, files), lines)
+    return ExportState(size, hasher.hexdigest(), lines)
 
 
 def _state_of(path: str, before: FileState | None) -> tuple[int, str]:

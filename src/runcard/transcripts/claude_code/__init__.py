@@ -7,7 +7,7 @@ activity_reader  what the agents of a session said and did
 steps            the steps in one record, as text
 """
 
-from runcard.transcripts.claude_code.activity_reader import read_activity
+from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.claude_code.call_reader import (
     IS_DIVISIBLE,
     NAME,
@@ -18,6 +18,7 @@ from runcard.transcripts.claude_code.call_reader import (
 )
 from runcard.transcripts.claude_code.file_names import folders, is_session_file, subfolders
 from runcard.transcripts.claude_code.session_files import sessions
+from runcard.transcripts.content import UnreadPart
 
 __all__ = [
     "IS_DIVISIBLE",
@@ -32,3 +33,10 @@ __all__ = [
     "sessions",
     "subfolders",
 ]
+
+
+def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
+    """Read what the agents of a session said and did."""
+    from runcard.transcripts.claude_code.activity_reader import read_activity as read_steps  # noqa: PLC0415 - only an import of sessions needs it
+
+    return read_steps(files, activity)

@@ -7,6 +7,7 @@ A fork begins with the history of another session. These records are copies: the
 """
 
 import os
+from collections import deque
 from typing import Any, BinaryIO
 
 from runcard.files import open_regular
@@ -83,15 +84,15 @@ class _ActivityReader:
         self._has_main = any(agent_of(path) is None for path in files.paths)
         self._seen: set[int] = set()  # hashes of the ids of records
         self._titles: dict[str, str] = {}  # by kind of record
-        self._summaries: list[
-            tuple[str | None, str]
-        ] = []  # with the id of the last record that each is about
+        # Summaries, each with the id of the last record that it is about.
+        self._summaries: deque[tuple[str | None, str]] = deque(maxlen=_MOST_SUMMARIES)
         self._path = ""
         self._team: str | None = None  # of which this session is a member
         self._member: str | None = None  # its name in the team
         self._file_agent: str | None = None
         self._fork_began = NO_TIME
         self._failed_call: str | None = None
+        self._has_own = False  # whether messages of this session were in the file
         self._copies = 0  # records of another session, not noted yet
         self._readers = {
             "user": self._read_user,
@@ -102,9 +103,10 @@ class _ActivityReader:
         }
 
     def read_file(self, path: str, file: BinaryIO, content: FileContent) -> None:
-        size = os.fstat(file.fileno()).st_size
+        size = self._activity.ends.get(path, os.fstat(file.fileno()).st_size)
         self._path, self._file_agent = path, agent_of(path)
         self._activity.owners[path] = self._file_agent or MAIN
+        self._has_own = False
         self._fork_began = _fork_began(file, size) if self._file_agent is None else NO_TIME
         file.seek(0)
         for number, line, is_complete in read_lines(file, 0, size):
@@ -140,13 +142,15 @@ class _ActivityReader:
         is_foreign = self._file_agent is None and isinstance(session, str) and session != self._session
         origin = object_of(record.get("forkedFrom"))
         if not (is_foreign or origin or 0 <= time < self._fork_began):
-            if self._fork_began >= 0 and record_type in {"user", "assistant"}:
-                self._fork_began = NO_TIME  # what follows is its own
+            if record_type in {"user", "assistant"}:
+                self._fork_began, self._has_own = NO_TIME, True  # what follows is its own
             return False
+        if is_foreign and self._has_own:
+            return True  # of a session that goes on where this one ended
         self._copies += 1
         source = text_of(origin.get("sessionId")) or (text_of(session) if is_foreign else self._earlier)
         if source is not None and source != self._session:
-            self._activity.resumed_from = self._activity.resumed_from or source
+            self._activity.resumed_from = source  # the last one before its own records
         return True
 
     def _note_copies(self, time: int) -> None:
@@ -207,7 +211,8 @@ class _ActivityReader:
             self._activity.add(Entry(time, agent, "error", text, category=_category(record)))
             return
         if message.get("model") == _SYNTHETIC:
-            self._add(agent, time, "note", shown(message.get("content")))
+            if text := shown(message.get("content")):
+                self._add(agent, time, "note", text)
             return
         if (role := text_of(record.get("attributionAgent"))) is not None and agent != MAIN:
             self._sub_agents.add_role(agent, role)
@@ -269,10 +274,12 @@ class _ActivityReader:
     def _read_attachment(self, record: dict[str, Any], agent: str, time: int) -> None:
         """A prompt that the user typed while the agent was at work."""
         attachment = object_of(record.get("attachment"))
-        if attachment.get("type") == "queued_command" and (text := shown(attachment.get("prompt"))):
-            kind: EntryKind = "note" if text.startswith("<") else "user"
-            self._sub_agents.add_notification(text)
-            self._add(agent, time, kind, text)
+        if attachment.get("type") != "queued_command":
+            return
+        is_note = attachment.get("commandMode") == "task-notification"
+        for step in user_steps(attachment.get("prompt"), is_note=is_note):
+            self._sub_agents.add_notification(step.text)
+            self._add(agent, time, step.kind, step.text)
 
     def _read_title(self, record_type: str, record: dict[str, Any]) -> None:
         field = _TITLES.get(record_type)
@@ -280,7 +287,7 @@ class _ActivityReader:
         if title is None or self._file_agent is not None:
             return
         if record_type == "summary":
-            self._summaries = [*self._summaries[-_MOST_SUMMARIES:], (text_of(record.get("leafUuid")), title)]
+            self._summaries.append((text_of(record.get("leafUuid")), title))
         elif record.get("sessionId", self._session) == self._session:
             self._titles[record_type] = title
 

@@ -7,11 +7,11 @@ So the record with the largest usage counts, over all files. Messages of sub-age
 Lines without usage are not decoded: their type is read from their beginning or their end.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from runcard.accounting.tokens import MAX_COUNT
 from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
@@ -25,8 +25,15 @@ from runcard.transcripts.calls import (
     call_key,
     kind_and_counts,
 )
+from runcard.transcripts.claude_code.common_record import MISSING, common_decoder
 from runcard.transcripts.claude_code.file_names import agent_facts, agent_of, session_of, started_in
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.line_reader import LINE_END, read_lines
 
 if TYPE_CHECKING:
@@ -84,30 +91,36 @@ _FIRST_TYPE = re.compile(
     rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*' + _SCALAR + rb'\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
 )
 _LAST_TYPE = re.compile(rb'"type"\s*:\s*"([^"\\]*)"\s*(?:,\s*"[^"\\]*"\s*:\s*' + _SCALAR + rb"\s*)*\}\s*$")
-_ID_LENGTH = 64  # bytes that hold the id of a message
-_MINUTE_LENGTH = 29  # of a time up to its minute, with its name
+_BEGINNING = 1 << 16  # bytes of a file in which the time of its first record is
 _HEAD = 4096  # bytes at the beginning of a line in which its type may be
 _TAIL = 2000  # bytes at the end of a line in which its type may be
+_USER = b'"type":"user"'
+_FIRST_ID = re.compile(rb'\{"parentUuid":(?:null|"[0-9a-f-]{36}"),')
+_MOST_HEADS = 1000  # of a file that are remembered
 _TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
 _PLACEHOLDER = 2  # output tokens of a message that has only begun
-_decode = json.JSONDecoder().raw_decode
 
 
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of this tool."""
-    return record.get("type") in _KNOWN_TYPES and "payload" not in record
+    return text_of(record.get("type")) in _KNOWN_TYPES and "payload" not in record
 
 
 def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> FileContent:
     """Read a file, or a part of it."""
     content = FileContent()
     reader = _SessionReader(path, content)
+    if start:
+        reader.find_beginning(file.read(_BEGINNING))
     for number, line, is_complete in read_lines(file, start, end):
         content.lines = number
         if reader.began < 0 and not start:
             reader.find_beginning(line)
-        is_user = is_complete and _is_user(line)
-        if is_complete and not is_user and b'"usage"' in line:
+        has_usage = is_complete and line.find(b'"usage"', -_TAIL) >= 0
+        if has_usage and reader.read_common(line):
+            continue
+        is_user = is_complete and reader.is_user(line)
+        if is_complete and not is_user and (has_usage or b'"usage"' in line):
             reader.read_record(number, line)
             continue
         record_type = b"user" if is_user else _record_type(line)
@@ -121,14 +134,6 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
         elif (name := record_type.decode("utf-8", "replace")) not in _KNOWN_TYPES:
             content.add_unknown_type(name)
     return content
-
-
-def _is_user(line: bytes) -> bool:
-    """Whether the record is of a user: most bytes of a session are, and need not be searched for usage."""
-    if line.find(b'"type":"user"', 0, _HEAD) < 0:
-        return False
-    match = _FIRST_TYPE.match(line, 0, _HEAD)
-    return match is not None and match[1] == b"user"
 
 
 def _record_type(line: bytes) -> bytes | None:
@@ -149,7 +154,8 @@ class _SessionReader:
         self._origins: dict[tuple[object, ...], int] = {}  # numbers of the table, as below
         self._kinds: dict[tuple[object, ...], int] = {}
         self.began = NO_TIME  # the time of the first record
-        self._last: tuple[bytes, ...] = ()  # parts of the line before: most calls have several lines
+        self._decode, self._errors = common_decoder()
+        self._user_heads: set[bytes] = set()
 
     def find_beginning(self, line: bytes) -> None:
         """Note the time of the first record that has one."""
@@ -160,68 +166,76 @@ class _SessionReader:
         """Whether a call is of another session, whose calls a fork begins with: it says so, or is older than its file."""
         return "forkedFrom" in record or 0 <= time < self.began
 
+    def is_user(self, line: bytes) -> bool:
+        """Whether the record is of a user: most bytes of a session are, and need not be searched for usage.
+
+        What is in front of its type is mostly the same as in an earlier line, but for the first id.
+        """
+        end = line.find(_USER, 0, _HEAD)
+        if end < 0:
+            return False
+        first = _FIRST_ID.match(line)
+        head = line[first.end() : end] if first else None
+        if head in self._user_heads:
+            return True
+        match = _FIRST_TYPE.match(line, 0, _HEAD)
+        if match is None or match[1] != b"user":
+            return False
+        if head is not None and match.end() == end + len(_USER) and len(self._user_heads) < _MOST_HEADS:
+            self._user_heads.add(head)
+        return True
+
     def read_record(self, number: int, line: bytes) -> None:
-        if self._is_repeated(line) or self._read_common(line) or line.isspace():
+        if line.isspace():
             return
         try:
             record = decode_record(line)
         except ValueError as error:
             self._content.add_unread(number, str(error))
             return
-        if (record_type := record.get("type")) not in _KNOWN_TYPES:
+        if text_of(record_type := record.get("type")) not in _KNOWN_TYPES:
             self._content.add_unknown_type(record_type)
         try:
             for inner, agent in _messages(record):
                 self._add(number, record, inner, agent)
         except UsageError as error:
-            self._last = ()
             self._content.add_unread(number, f"usage: {error.message}"[:200])
 
-    def _is_repeated(self, line: bytes) -> bool:
-        """Whether the line says of the same call what the one before said, in the same minute."""
-        call, usage = line.find(b'"id":"msg_'), line.rfind(b'"usage"')
-        until, time = line.find(b',"uuid"', usage), line.find(b'"timestamp":"', usage)
-        stop, who = line.rfind(b'"stop_reason"', 0, usage), line.find(b'"isSidechain"')
-        if not (line.startswith(b'{"parentUuid":') and 0 < who < call < stop < usage < until < time):
-            self._last = ()
-            return False
-        ids = (line[who : line.find(b'"message"', who)], line[call : call + _ID_LENGTH])
-        facts = (*ids, line[stop:until], line[time : time + _MINUTE_LENGTH])
-        is_repeated = facts == self._last
-        self._last = facts
-        return is_repeated
+    def read_common(self, line: bytes) -> bool:
+        """Read an assistant record of the common form; False for any other line.
 
-    def _read_common(self, line: bytes) -> bool:
-        """Read an assistant record of the common form, without the content of its message; False for any other line.
-
-        Most of the time goes into content, and into what is the same in all lines. What is left out has no tool that the
-        vendor bills. The first line of an agent and of a model is read by `_add`, which fills the caches.
+        The first line of an agent and of a model is read by `_add`, which fills the caches.
         """
-        begin, end = line.find(b'"content":['), line.rfind(b'],"stop_reason":')
-        if not 0 < begin < end or line.find(b"server_tool_use", begin, end) >= 0:
-            return False
         try:
-            record, length = _decode(line[: begin + 11].decode() + line[end:].decode())
-            message = record["message"]
-            usage = message["usage"]
-            counts = anthropic.plain_counts(usage)
-            is_common = (
-                record["type"] == "assistant"
-                and message["content"] == []
-                and len(line) - (end - begin - 11) - length < 2
-                and type(message["id"]) is type(record["requestId"]) is str
-                and "isApiErrorMessage" not in record
-            )
-            if counts is None or counts[1] <= _PLACEHOLDER or not is_common:
-                return False
-            tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-            kind = self._kinds[message["model"], tier, True]
-            time = milliseconds(record["timestamp"])
-            origin = self._origins[(*_origin_names(record, record, None), self._is_copy(record, time))]
-            key = call_key(message["id"], record["requestId"])
-            self._content.calls.add_counts(key, time, kind, origin, (*counts, 0))
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+            record = self._decode(line)
+        except self._errors:
             return False
+        message = record.message
+        usage = message.usage
+        split, written = usage.cache_creation, usage.cache_creation_input_tokens
+        long = 0 if split is None else split.ephemeral_1h_input_tokens
+        sent = usage.input_tokens + usage.cache_read_input_tokens + written
+        if sent > MAX_COUNT or (split is not None and split.ephemeral_5m_input_tokens + long > written):
+            return False
+        is_final = usage.output_tokens > _PLACEHOLDER
+        if not is_final and message.stop_reason:  # its content decides
+            return False
+        time = max(NO_TIME, round(record.timestamp.timestamp() * 1000))
+        is_copy = record.forkedFrom is not MISSING or 0 <= time < self.began
+        kind = self._kinds.get(
+            (message.model, (usage.service_tier, usage.speed, usage.inference_geo), is_final)
+        )
+        origin = self._origins.get(
+            (
+                *(record.agentId, record.isSidechain, record.attributionAgent),
+                *(record.sessionId, record.cwd, record.gitBranch, is_copy),
+            )
+        )
+        if kind is None or origin is None:
+            return False
+        counts = (sent, usage.output_tokens, usage.cache_read_input_tokens, written - long, long, 0)
+        key = call_key(message.id, record.requestId)
+        self._content.calls.add_counts(key, time, kind, origin, counts)
         return True
 
     def _add(self, number: int, record: dict[str, Any], inner: dict[str, Any], agent: str | None) -> None:

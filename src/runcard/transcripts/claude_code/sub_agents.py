@@ -168,5 +168,6 @@ class SubAgents:
             agent.role = agent.role or known.role
             agent.description = agent.description or known.description
             agent.name = agent.name or known.name
-            agent.status = agent.status or known.status
+            if known.status != "completed" or agent.last is None or agent.last.kind != "error":
+                agent.status = agent.status or known.status  # a failed call ends a task as well
             agent.parent = known.parent if known.parent in activity.agents else main

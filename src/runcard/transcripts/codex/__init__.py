@@ -6,10 +6,11 @@ The first versions wrote one object in `rollout-<time>-<id>.json`.
 import os
 from collections.abc import Mapping
 
-from runcard.transcripts.codex.activity import read_activity
+from runcard.transcripts.activity import SessionActivity, SessionFiles
 from runcard.transcripts.codex.record_types import NAME, is_session_record
 from runcard.transcripts.codex.rollout_calls import Thread, add_events, read
 from runcard.transcripts.codex.sessions import sessions
+from runcard.transcripts.content import UnreadPart
 
 __all__ = [
     "IS_DIVISIBLE",
@@ -52,3 +53,10 @@ def is_session_file(path: str) -> bool:
     if name in _OTHER_FILES:
         return False
     return name.endswith((".jsonl", ".jsonl.zst")) or (name.startswith("rollout-") and name.endswith(".json"))
+
+
+def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
+    """Read what the agents of a session said and did."""
+    from runcard.transcripts.codex.activity import read_activity as read_steps  # noqa: PLC0415 - only an import of sessions needs it
+
+    return read_steps(files, activity)

@@ -5,6 +5,7 @@ versions have only one of them. Each is shown once, where it is first.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from runcard.transcripts.activity import AgentError, Entry, EntryKind, SessionActivity, SessionFiles
@@ -53,10 +54,11 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     main = next((thread for thread in threads.values() if not thread.is_subagent), None)
     _set_facts(activity, main or threads[files.paths[0]])
     known = frozenset(thread.id for thread in threads.values())
+    records_of = cache(lambda name: _records_of(name, threads, files.earlier))
     lines_of: dict[str, set[int]] = {}  # of threads that have several files
     for path, thread in threads.items():
         is_repeated = sum(other.id == thread.id for other in threads.values()) > 1
-        reader = ThreadReader(thread, activity, known, lambda name: _records_of(name, threads, files.earlier))
+        reader = ThreadReader(thread, activity, known, records_of)
         reader.read(path, unread, lines_of.setdefault(thread.id, set()) if is_repeated else None)
     _set_parents(activity, files.session, threads)
     activity.title = activity.title or thread_title(files.paths[0], files.session)
@@ -109,7 +111,7 @@ class ThreadReader:
         self._spawned = SpawnedAgents(activity, thread.agent_id, threads)
         self._steps = StepQueue(activity, thread.id)
         self._failed: set[str] = set()  # ids of tool uses
-        self._is_interrupted = self._has_history_note = False
+        self._is_interrupted = self._has_history_note = self._is_reviewed = False
         self._aborted_turn: str | None = None
         self._model: str | None = None
         self._time = NO_TIME
@@ -136,7 +138,7 @@ class ThreadReader:
                 self._read_record(object_of(item))
             self._steps.flush()
             return
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace() or (lines is not None and hash(line) in lines):
                 continue
             if not is_complete:
@@ -184,6 +186,9 @@ class ThreadReader:
         **fields: Any,  # noqa: ANN401 - those of Entry
     ) -> None:
         """Add a step; an input is what a model replies to."""
+        if kind in {"assistant", "thinking", "tool use"}:
+            self._agent.has_called |= not self._is_reviewed
+            self._is_reviewed = False
         moment = self._time if time is None else time
         entry = Entry(moment, self._thread.agent_id, kind, plain_text(text), **fields)
         self._steps.add(entry, is_input=is_input or kind in {"user", "tool result"})
@@ -299,6 +304,8 @@ class ThreadReader:
                 self._activity.add_error(self._thread.agent_id, error)
         elif kind == "thread_name_updated":
             self._activity.title = text_of(event.get("thread_name")) or self._activity.title
+        elif kind in {"entered_review_mode", "exited_review_mode"}:
+            self._read_review(is_end=kind == "exited_review_mode")
         elif kind == "thread_rolled_back":
             self._add("note", f"Turns taken back: {event.get('num_turns')}")
         elif kind.endswith("_end"):
@@ -348,10 +355,15 @@ class ThreadReader:
         elif kind == "Reasoning":
             self._add_thoughts("completed item", item.get("summary_text"), item.get("raw_content"))
         elif kind in {"EnteredReviewMode", "ExitedReviewMode"}:
-            self._add("note", "Review begins." if kind == "EnteredReviewMode" else "Review ends.")
+            self._read_review(is_end=kind == "ExitedReviewMode")
         else:
             self._note_failure(item)
             self._spawned.read_item(item)
+
+    def _read_review(self, *, is_end: bool) -> None:
+        """A sub-agent makes a review. Codex copies its reply, which is the next one here."""
+        self._add("note", "Review ends." if is_end else "Review begins.")
+        self._is_reviewed = is_end
 
     def _read_communication(self, message: dict[str, Any]) -> None:
         author, recipient = text_of(message.get("author")), text_of(message.get("recipient"))

@@ -34,7 +34,13 @@ from runcard.transcripts.codex.record_types import (
     is_old_header,
 )
 from runcard.transcripts.codex.thread_meta import ThreadMeta, session_of, thread_of_file, thread_of_meta
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.line_reader import LINE_END, read_lines
 from runcard.transcripts.session_file import decode_document
 
@@ -165,7 +171,7 @@ class _RolloutReader:
 
     def _set_service_tier(self, payload: dict[str, Any]) -> None:
         """The tier that was set. That of the replies is in no record."""
-        if payload.get("thread_id") in {None, self._thread.id}:
+        if text_of(payload.get("thread_id")) in {None, self._thread.id}:
             tier = text_of(object_of(payload.get("thread_settings")).get("service_tier"))
             self._service_tier = non_standard(tier, "openai")
 

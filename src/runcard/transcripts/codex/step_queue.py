@@ -1,7 +1,8 @@
 """The steps of a thread on their way to its activity: those of a reply wait until its usage was stated.
 
 A reply is what comes between two inputs, such as a user message and a tool result. It is a call of a model when Codex states a
-usage for it. A reply without one was interrupted, or Codex wrote it: its steps name no call, so that it is not measured.
+usage for it. A reply without one was interrupted, or Codex wrote it: its steps name no call, so that it is not measured. Nor is a
+reply to what Codex wrote: a call that compacted the conversation may have come between.
 """
 
 from runcard.transcripts.activity import Entry, SessionActivity
@@ -21,13 +22,13 @@ class StepQueue:
         self._replies = 0
         self._call: str | None = None  # of the reply to the last input
         self._totals: object = None
-        self._has_records = False
+        self._has_records = self._is_asked = False
 
     def add(self, entry: Entry, *, is_input: bool = False) -> None:
         """Add a step; an input is what a model replies to."""
         if is_input:
-            self.flush()
-            self._call = None
+            self.start_reply()
+            self._is_asked = entry.kind != "note"
         is_reply = entry.kind in {"assistant", "thinking", "tool use"}
         if is_reply and self._call is not None:
             entry = entry._replace(call=self._call)
@@ -43,9 +44,9 @@ class StepQueue:
             self.flush()
 
     def start_reply(self) -> None:
-        """What follows replies to something that is no step, as the summary that compacts a conversation."""
+        """What follows is another reply; where no input comes before it, to something that is no step."""
         self.flush()
-        self._call = None
+        self._call, self._is_asked = None, False
 
     def record_usage(self, response_id: str | None) -> None:
         """Note a usage record: it names its reply."""
@@ -61,7 +62,7 @@ class StepQueue:
                 self._end_reply(None)
 
     def _end_reply(self, response_id: str | None) -> None:
-        if self._call is None:
+        if self._call is None and self._is_asked:
             self._replies += 1
             self._call = response_id or f"{self._thread}:{self._replies}"
         self.flush()

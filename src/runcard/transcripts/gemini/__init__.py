@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from runcard.transcripts.gemini.activity import read_activity
+from runcard.transcripts.activity import SessionActivity, SessionFiles
+from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.gemini.chat_calls import read
 from runcard.transcripts.gemini.chat_meta import NAME
 from runcard.transcripts.gemini.sessions import sessions
@@ -57,3 +58,10 @@ def is_session_file(path: str) -> bool:
 def is_session_record(record: Mapping[str, Any]) -> bool:
     """Whether the first record of a file is of this tool."""
     return "projectHash" in record or ("sessionId" in record and "startTime" in record)
+
+
+def read_activity(files: SessionFiles, activity: SessionActivity) -> list[UnreadPart]:
+    """Read what the agents of a session said and did."""
+    from runcard.transcripts.gemini.activity import read_activity as read_steps  # noqa: PLC0415 - only an import of sessions needs it
+
+    return read_steps(files, activity)

@@ -20,6 +20,7 @@ from runcard.transcripts.content import (
 from runcard.transcripts.gemini.chat_meta import ChatMeta
 from runcard.transcripts.gemini.message_texts import (
     content_text,
+    has_model,
     response_texts,
     short_note,
     thought_text,
@@ -38,6 +39,11 @@ _STATUS: dict[str, Status] = {
     "ERROR": "error",
     "ERROR_NO_COMPLETE_TASK_CALL": "error",
 }
+_SHELL = "run_shell_command"
+_FAILED = re.compile(
+    r"^Exit Code: (?!0$)-?[0-9]+(?:\n[A-Z][^\n]{0,200}|\n</untrusted_context>){0,6}\s*\Z", re.MULTILINE
+)
+_STATUS_LENGTH = 1000  # characters at the end of a result that have the exit code
 _REASON = re.compile(r"^Termination Reason: ([A-Z_]+)$", re.MULTILINE)
 _UNFINISHED = frozenset({"validating", "scheduled", "executing", "awaiting_approval"})
 
@@ -49,10 +55,10 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     unread.clear()  # it is found again below
     activity.folder = chats[files.paths[0]].folder
     readers: dict[
-        str, MessageReader
+        str, ChatActivityReader
     ] = {}  # by agent: an older file and a newer one may have the same messages
     for path, chat in chats.items():
-        reader = readers.setdefault(chat.agent, MessageReader(chat, activity))
+        reader = readers.setdefault(chat.agent, ChatActivityReader(chat, activity))
         reader.read(path, unread)
     for agent in activity.agents.values():
         if agent.id != MAIN and agent.parent is None and MAIN in activity.agents:
@@ -60,7 +66,7 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     return unread
 
 
-class MessageReader:
+class ChatActivityReader:
     """Reads the messages of one agent, in their order."""
 
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
@@ -77,10 +83,11 @@ class MessageReader:
         if path.endswith(".json"):
             document = read_document(path, unread)
             self._set_meta(document)
-            self._read_messages(document.get("messages"), is_repeated=False)
+            for message in _objects(document.get("messages")):
+                self._read_message(message)
             return
         content = FileContent()
-        for number, line, is_complete in file_lines(path, unread):
+        for number, line, is_complete in file_lines(path, unread, self._activity.ends.get(path)):
             if line.isspace():
                 continue
             if not is_complete:
@@ -99,7 +106,7 @@ class MessageReader:
         if "$set" in record:
             changes = object_of(record["$set"])
             self._set_meta(changes)
-            self._read_messages(changes.get("messages"), is_repeated=True)
+            self._read_conversation(_objects(changes.get("messages")))
         elif "$rewindTo" in record:
             text = f"The conversation was taken back to before message {text_of(record['$rewindTo'])}."
             self._add("note", text, NO_TIME)
@@ -115,17 +122,32 @@ class MessageReader:
         if self._id == MAIN:
             self._activity.title = text_of(meta.get("summary")) or self._activity.title
 
-    def _read_messages(self, messages: object, *, is_repeated: bool) -> None:
-        for message in messages if isinstance(messages, list) else ():
-            self._read_message(object_of(message), is_repeated=is_repeated)
+    def _read_conversation(self, messages: list[dict[str, Any]]) -> None:
+        """Read the whole conversation, written anew: what was compacted has new ids, and no model."""
+        own, new = [], 0
+        for message in messages:
+            if has_model(message):
+                own.append(message)
+            elif text := content_text(message.get("content")):
+                note = short_note(text)
+                is_new = self._is_first(message)
+                new += is_new and note is None
+                if is_new and note is not None:
+                    self._add("note", note, milliseconds(message.get("timestamp")))
+        if new:
+            time = max(milliseconds(message.get("timestamp")) for message in messages)
+            text = f"The conversation was written anew: {new:,} of its {len(messages):,} messages are new."
+            self._add("note", text, time)
+        for message in own:
+            self._read_message(message)
 
     def _add(self, kind: Any, text: str, time: int, **fields: Any) -> None:  # noqa: ANN401 - those of Entry
         self._activity.add(Entry(time, self._id, kind, plain_text(text), **fields))
 
-    def _read_message(self, message: dict[str, Any], *, is_repeated: bool = False) -> None:
+    def _read_message(self, message: dict[str, Any]) -> None:
         kind, time = text_of(message.get("type")), milliseconds(message.get("timestamp"))
         if kind == "gemini":
-            self._read_reply(message, time, is_repeated=is_repeated)
+            self._read_reply(message, time)
         elif kind == "user":
             self._add_results(message.get("content"), time)
             self._read_user(message, time)
@@ -153,18 +175,13 @@ class MessageReader:
             self._agent.description = text_of(text)
         self._add("user", text, time)
 
-    def _read_reply(self, message: dict[str, Any], time: int, *, is_repeated: bool) -> None:
-        name = text_of(message.get("id"))
-        has_model = text_of(message.get("model")) or isinstance(message.get("tokens"), dict)
-        call = name if has_model else None  # else Gemini CLI wrote it
+    def _read_reply(self, message: dict[str, Any], time: int) -> None:
+        call = text_of(message.get("id")) if has_model(message) else None  # else Gemini CLI wrote it
         self._add_thoughts(message, time, call)
         uses = tool_calls_in(message)
         text = content_text(message.get("content"))
         if text and self._is_first(message):
-            if is_repeated and call is None:
-                self._add("note", text, time)
-            else:
-                self._add("assistant", text, time, call=call, is_end=not uses)
+            self._add("assistant", text, time, call=call, is_end=not uses)
         for use in uses:
             self._read_tool_use(use, time, call)
 
@@ -188,7 +205,8 @@ class MessageReader:
         ended = milliseconds(use.get("timestamp"))
         texts = [text for _, text, _ in response_texts(use.get("result"))]
         result = "\n".join(texts) or content_text(use.get("resultDisplay"))
-        fields = {"name": name, "use_id": use_id, "is_error": status == "error"}
+        has_failed = name == _SHELL and _FAILED.search(result[-_STATUS_LENGTH:]) is not None
+        fields = {"name": name, "use_id": use_id, "is_error": status == "error" or has_failed}
         self._add("tool result", result, ended if ended >= 0 else time, **fields)
         if name == "complete_task" and status == "success" and self._id != MAIN:
             self._agent.status = self._agent.status or "completed"
@@ -220,6 +238,10 @@ class MessageReader:
             reason = match[1] if match else None
         if reason is not None:
             agent.status = _STATUS.get(reason, agent.status)
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [object_of(value) for value in values] if isinstance(values, list) else []
 
 
 def _is_added(name: str, shown: set[int]) -> bool:

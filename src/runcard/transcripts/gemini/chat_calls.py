@@ -10,7 +10,13 @@ from runcard.accounting.vendors import gemini_cli
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.transcripts.calls import Call, CallOrigin, call_key, kind_and_counts
-from runcard.transcripts.content import FileContent, decode_record, milliseconds, object_of, text_of
+from runcard.transcripts.content import (
+    FileContent,
+    decode_record,
+    milliseconds,
+    object_of,
+    text_of,
+)
 from runcard.transcripts.gemini.chat_meta import NAME, chat_of
 from runcard.transcripts.line_reader import read_lines
 from runcard.transcripts.session_file import decode_document

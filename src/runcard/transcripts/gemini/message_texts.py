@@ -37,6 +37,13 @@ def short_note(text: str) -> str | None:
     return beginning(text) if _TOOL_TEXT.match(text) else None
 
 
+def has_model(message: dict[str, Any]) -> bool:
+    """Whether a message is a reply of a model, and not a text that Gemini CLI wrote."""
+    return bool(text_of(message.get("model")) or message.get("toolCalls")) or isinstance(
+        message.get("tokens"), dict
+    )
+
+
 def thought_text(thought: object) -> str:
     """A thought: its subject and its text."""
     fields = object_of(thought)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.files import open_regular
 from runcard.transcripts import claude_code, codex
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import CallOrigin, CallTable
@@ -28,7 +29,7 @@ _MOST_DAYS = 400  # of an instance in which sessions of Codex are looked for
 _DAY = timedelta(days=1)
 
 
-class AgentSession(NamedTuple):
+class InstanceSession(NamedTuple):
     """A session of another tool that belongs to an instance."""
 
     files: SessionFiles
@@ -41,11 +42,11 @@ class AgentSession(NamedTuple):
         return self.between is None or self.between[0] <= time <= self.between[1]
 
 
-def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]) -> list[AgentSession]:
+def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]) -> list[InstanceSession]:
     """The sessions of the agents of these instances."""
     by_workspace: dict[str, list[TeamInstance]] = {}
     for instance in instances:
-        if instance.workspace is not None and os.path.isabs(instance.workspace):
+        if instance.workspace and os.path.isabs(instance.workspace) and "\0" not in instance.workspace:
             by_workspace.setdefault(os.path.realpath(instance.workspace), []).append(instance)
     found = []
     for workspace, owners in by_workspace.items():
@@ -55,7 +56,7 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
         ):
             only = owners[0] if len(owners) == 1 else None
             is_own = only is not None and _is_own(workspace, only)
-            found.append(AgentSession(session, owners[0].session, only, None if is_own else _time(owners)))
+            found.append(InstanceSession(session, owners[0].session, only, None if is_own else _time(owners)))
     return found
 
 
@@ -64,13 +65,16 @@ def _is_own(workspace: str, instance: TeamInstance) -> bool:
     if os.path.basename(workspace) == instance.id:
         return True
     try:
-        with open(os.path.join(workspace, _MARKER), "rb") as file:
-            return file.read(200).strip() == instance.id.encode()
-    except (OSError, ValueError, UnicodeEncodeError):
+        with open(open_regular(os.path.join(workspace, _MARKER)), "rb") as file:
+            return file.read(200).decode("utf-8", "replace").strip() == instance.id
+    except OSError:
         return False
 
 
 def _time(owners: list[TeamInstance]) -> tuple[int, int]:
+    """From the start of the first to the end of the last; nothing where a start is not known."""
+    if any(owner.created < 0 for owner in owners):
+        return 1, 0
     ends = [1 << 62 if owner.status == "running" or owner.end < 0 else owner.end for owner in owners]
     return min(owner.created for owner in owners), max(ends)
 
@@ -126,9 +130,9 @@ def _sessions_in(tool: str, folders: list[str], workspace: str) -> Iterator[Sess
             yield session
 
 
-def agent_calls(sessions: Iterable[AgentSession]) -> TranscriptCalls:
+def agent_calls(sessions: Iterable[InstanceSession]) -> TranscriptCalls:
     """The calls in the sessions of agents, as those of their instances; each call once."""
-    owners: dict[tuple[str, str], list[AgentSession]] = {}
+    owners: dict[tuple[str, str], list[InstanceSession]] = {}
     files: dict[str, TranscriptFile] = {}
     for session in sessions:
         owners.setdefault((session.files.tool, session.files.session), []).append(session)
@@ -140,7 +144,7 @@ def agent_calls(sessions: Iterable[AgentSession]) -> TranscriptCalls:
     return read
 
 
-def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], list[AgentSession]]) -> CallTable:
+def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], list[InstanceSession]]) -> CallTable:
     def origin(old: CallOrigin, time: int) -> CallOrigin | None:
         known = owners.get(
             (old.tool, old.session or ""), ()

@@ -248,7 +248,7 @@ def _add_workspace(instance: TeamInstance, folder: LogFolder) -> None:
         if instance.workspace is None:
             instance.workspace = _workspace_in(base, instance.id)
         older = os.path.join(base, instance.id, "_metadata.json")
-        if os.path.isfile(older):
+        if os.path.isfile(older) and not os.path.islink(older):
             record = read_document(older, [])
             instance.fill(
                 name=text_of(record.get("instance_name") or record.get("name")),

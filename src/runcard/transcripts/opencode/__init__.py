@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable, read_stream
 from runcard.transcripts.activity import SessionActivity, SessionFiles
-from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record
+from runcard.transcripts.content import FileContent, TranscriptFile, UnreadPart, decode_record, text_of
 from runcard.transcripts.opencode.database import TABLES, Database, open_database
 from runcard.transcripts.opencode.message_calls import NAME, add_call
 from runcard.transcripts.opencode.message_files import MessageFiles, session_in, session_of, session_row
@@ -100,7 +100,7 @@ def _read_message_file(path: str, file: BinaryIO) -> FileContent:
         roots = SessionRoots(lambda name: facts_of(session_row(path, name)))
         name = os.path.basename(path).removesuffix(".json")
         facts = facts_of(session_row(path, session))
-        add_call(content, message, message.get("id") or name, session, roots.root(session), facts)
+        add_call(content, message, text_of(message.get("id")) or name, session, roots.root(session), facts)
     except ValueError as error:
         content.add_unread(None, str(error))
     except UsageError as error:

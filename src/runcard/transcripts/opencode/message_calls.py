@@ -41,8 +41,8 @@ def add_call(
     origin = CallOrigin(
         NAME, root, agent, _project(message, facts), None, is_copy(facts, time), agent_id=agent_id
     )
-    same = (time, kind.model, message.get("agent"), object_of(message.get("path")).get("cwd"))
-    key = call_key(f"{NAME}:{same if time > 0 else name}", None if origin.is_copy else name)
+    same = f"{time}:{kind.model}:{message.get('agent')}:{message.get('path')}" if time > 0 else name
+    key = call_key(f"{NAME}:{same}", None if origin.is_copy else name)
     content.calls.add(key, Call(time, origin, kind, counts))
     return True
 

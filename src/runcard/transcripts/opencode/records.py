@@ -65,6 +65,8 @@ class SessionRoots:
         self._roots: dict[str, str] = {}
 
     def root(self, session: str) -> str:
+        if (known := self._roots.get(session)) is not None:
+            return known
         path: dict[str, None] = {}
         above: str | None = session
         while above is not None and above not in self._roots and above not in path:

@@ -56,3 +56,7 @@ def _line(fields: dict[str, Any]) -> bytes:
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, or a byte that is not UTF-8
         return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    except RecursionError:
+        return _line(
+            {name: fields[name] for name in fields if name != "data"} | {"unread": "nested too deeply"}
+        )

@@ -189,7 +189,7 @@ class _SessionSteps:
         name, use = text_of(part.get("tool")), text_of(part.get("callID"))
         times, given = object_of(state.get("time")), state.get("input")
         begun = milliseconds(times.get("start"))
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        text = _text(given)
         self._add(
             begun if begun >= 0 else self._time, "tool use", text, name=name, use_id=use, call=self._call
         )
@@ -202,10 +202,10 @@ class _SessionSteps:
             self._add(
                 _end(state, self._time),
                 "tool result",
-                result if isinstance(result, str) else json.dumps(result, ensure_ascii=False),
+                _text(result),
                 name=name,
                 use_id=use,
-                is_error=is_error,
+                is_error=is_error or _has_failed(state),
             )
 
     def _add_newer(self, kind: object, data: dict[str, Any]) -> None:
@@ -257,6 +257,20 @@ class _SessionSteps:
         is_end: bool = False,
     ) -> None:
         self._activity.add(Entry(time, self._agent, kind, text, name, use_id, call, is_error, is_end))
+
+
+def _text(value: object) -> str:
+    """What a tool was given or gave back, as text."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "nested too deeply"
+
+
+def _has_failed(state: dict[str, Any]) -> bool:
+    """Whether a command ended with an exit code other than 0: the tool itself did its work then."""
+    code = object_of(state.get("metadata")).get("exit")
+    return isinstance(code, int) and code != 0
 
 
 def _end(part: dict[str, Any], otherwise: int) -> int:

@@ -172,9 +172,6 @@ def _grouped(
                 groups.setdefault(name, []).append(file.path)
         yield from ((name, paths, None) for name, paths in groups.items())
         return
-    if tool not in SESSION_TOOLS:
-        yield from ((_name_by_path(file.path), [file.path], None) for file in files)
-        return
     sessions, unread = SESSION_TOOLS[tool].sessions(files)
     survey.unread += unread
     for session in sessions:
@@ -190,11 +187,6 @@ def _is_empty(tool: str, files: list[tuple[str, int]]) -> bool:
         return not any(mark in (read_regular(path) or b"") for path, _ in files)
     except OSError:
         return False
-
-
-def _name_by_path(path: str) -> str:
-    stem = os.path.basename(path).partition(".")[0]
-    return stem.removeprefix("rollout-")[20:] or stem
 
 
 def _group(tool: str, path: str) -> str:

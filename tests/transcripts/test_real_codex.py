@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from conftest import Cli
 from meter.agents import codex
 from meter.scripted_upstream import LoggedRequest, Step, scripted_upstream
-from meter.vendor_replies import Extra, Tool
+from meter.vendor_replies import Extra, SentCall, Tool
 from transcripts.client_home import (
     ENDED_EARLY,
     NOT_SAVED,
@@ -15,11 +16,15 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ccusage_tokens,
     client_home,
+    counted_tokens,
     differences,
     home_environment,
     kinds_of,
+    sent_tokens,
     unwritten,
+    without,
 )
 
 SHELL: Tool = ("exec_command", {"cmd": "echo hello"})
@@ -46,6 +51,11 @@ def _is_main(request: LoggedRequest) -> bool:
 
 def _is_agent(request: LoggedRequest) -> bool:
     return not _is_main(request)
+
+
+def _has_parent_history(call: SentCall) -> bool:
+    """Whether a sub-agent began with the conversation of its parent."""
+    return "Say ho." in json.dumps(call.request.body)
 
 
 def _is_compaction(request: LoggedRequest) -> bool:
@@ -147,3 +157,18 @@ def test_each_call_on_the_wire_is_counted_once(home: ClientHome) -> None:
 
 def test_the_kinds_of_calls_that_it_does_not_write(home: ClientHome) -> None:
     assert unwritten(home) == kinds_of("codex")
+
+
+def test_the_sum_of_the_home(cli: Cli, home: ClientHome) -> None:
+    assert counted_tokens(cli, home.tool) == sent_tokens(home.written)
+
+
+def test_ccusage_leaves_calls_out(home: ClientHome) -> None:
+    """Those of new sub-agents and forks, and compactions by the vendor."""
+    agents = [*home["sub-agent"].written, *home["two sub-agents at once"].written]
+    new = [call for call in agents if _is_agent(call.request) and not _has_parent_history(call)]
+    left_out = [*new, *home["forked"].written]
+    left_out += [call for call in home["compacted by the vendor"].written if _is_compaction(call.request)]
+    assert len(left_out) == 7
+    counted = [call for call in home.written if all(call is not other for other in left_out)]
+    assert ccusage_tokens(home) == without(sent_tokens(counted), "reasoning", "calls")

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import pytest
 
+from conftest import Cli
 from meter.agents import claude_code
 from meter.certificates import make_authority
 from meter.forward_proxy import forward_proxy
@@ -22,11 +23,15 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ccusage_tokens,
     client_home,
+    counted_tokens,
     differences,
     home_environment,
     kinds_of,
+    sent_tokens,
     unwritten,
+    without,
 )
 
 BASH: Tool = ("Bash", {"command": "echo hello", "description": "Say hello"})
@@ -198,3 +203,12 @@ def test_each_call_on_the_wire_is_counted_once(home: ClientHome) -> None:
 
 def test_the_kinds_of_calls_that_it_does_not_write(home: ClientHome) -> None:
     assert unwritten(home) == kinds_of("claude-code") - {HELPERS}
+
+
+def test_the_sum_of_the_home(cli: Cli, home: ClientHome) -> None:
+    """It does not write the reasoning."""
+    assert counted_tokens(cli, home.tool) == without(sent_tokens(home.written), "reasoning")
+
+
+def test_ccusage_counts_the_same_tokens(home: ClientHome) -> None:
+    assert ccusage_tokens(home) == without(sent_tokens(home.written), "reasoning", "calls")

@@ -1,0 +1,97 @@
+"""Questions in SQL: read-only, whatever they are, and bounded in time, rows and memory.
+
+The database itself refuses everything but reading: the file is opened read-only, and an authorizer allows only what a SELECT
+needs. A statement that runs too long is interrupted.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from runcard.catalog.database import CatalogError
+from runcard.errors import UsageError
+
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+_FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "edit", "readfile", "writefile"}
+_STEPS = 10_000  # of the database between two looks at the clock
+_LONGEST_VALUE = 16 << 20  # bytes
+_LONGEST_SQL = 1 << 20
+_LARGEST_ANSWER = 64 << 20  # bytes of texts
+_MEMORY = 256 << 20  # bytes of all connections of this process
+
+
+class SqlRows(NamedTuple):
+    """The answer to a question in SQL."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    is_cut: bool  # whether there are more rows than were allowed
+
+
+def ask_sql(path: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
+    """The rows of a SELECT, at most `limit`; raises UsageError for anything else, and when it takes longer than `seconds`."""
+    with _read_only(path, seconds) as connection:
+        try:
+            cursor = connection.execute(sql)
+            rows = list(_limited(cursor, limit + 1))
+        except sqlite3.Error as error:
+            raise _refused(error, seconds) from error
+        except sqlite3.Warning as warning:  # more than one statement
+            raise UsageError(str(warning), hint="write one SELECT") from warning
+        if cursor.description is None:
+            raise UsageError("this is not a question", hint="write one SELECT")
+        columns = [str(column[0]) for column in cursor.description]
+    return SqlRows(columns, rows[:limit], len(rows) > limit)
+
+
+def _limited(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[Any, ...]]:
+    """The first rows, as long as they are not too large together."""
+    left = _LARGEST_ANSWER
+    for number, row in enumerate(cursor, 1):
+        left -= sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+        if left < 0:
+            raise UsageError("the answer is larger than 64 MiB", hint="ask for fewer rows or columns")
+        yield row
+        if number == most:
+            return
+
+
+@contextmanager
+def _read_only(path: str, seconds: float) -> Iterator[sqlite3.Connection]:
+    try:
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None)
+    except sqlite3.Error as error:
+        raise CatalogError(f"the catalog cannot be opened: {error}", hint="run: runcard index") from error
+    with closing(connection):
+        connection.execute(f"PRAGMA hard_heap_limit = {_MEMORY}")
+        connection.execute("PRAGMA query_only = ON")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_SQL)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.set_authorizer(_authorize)
+        deadline = time.monotonic() + seconds
+        connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
+        yield connection
+
+
+def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int:
+    if action in _ALLOWED:
+        return sqlite3.SQLITE_OK
+    is_function = action == sqlite3.SQLITE_FUNCTION and name is not None
+    return sqlite3.SQLITE_OK if is_function and name not in _FORBIDDEN_FUNCTIONS else sqlite3.SQLITE_DENY
+
+
+def _refused(error: sqlite3.Error, seconds: float) -> UsageError:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return UsageError(
+            f"the question took longer than {seconds:g} s", hint="ask for less, or pass --timeout"
+        )
+    if code == sqlite3.SQLITE_AUTH or "not authorized" in str(error) or "prohibited" in str(error):
+        return UsageError(f"only reading is allowed: {error}", hint="write one SELECT")
+    if code == sqlite3.SQLITE_NOMEM or isinstance(error, MemoryError):
+        return UsageError("the question needs too much memory", hint="ask for less")
+    return UsageError(f"in the question: {error}", hint="the views and their columns: runcard query --views")

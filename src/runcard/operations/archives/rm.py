@@ -1,0 +1,42 @@
+"""Delete one record, and leave a tombstone in the ledger: `runcard rm`."""
+
+import os
+from collections.abc import Sequence
+
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.operations.archives.prune import Candidate, copies_of, delete, reason_to_keep
+from runcard.store.find_record import open_record
+from runcard.store.record import DirectoryRecord
+
+WHY = "deleted by the user"
+
+
+def record_copies(word: str | os.PathLike[str]) -> list[Candidate]:
+    """What there is of a closed record in its store: its directory, and its archive. Raises StoreError for any other."""
+    record = open_record(word)
+    if isinstance(record, DirectoryRecord):
+        record.closed_document()  # says why an open one is not deleted
+    if record.store is None:
+        raise StoreError(
+            f"{printable(record.path)} does not belong to a store",
+            hint="delete the file yourself: no ledger has it",
+        )
+    copies = copies_of(record.store, record.name)
+    if not copies:
+        raise StoreError(
+            f"{printable(record.path)} is in no store", hint="delete it yourself: no ledger has it"
+        )
+    return copies
+
+
+def delete_record(copies: Sequence[Candidate], *, force: bool = False, why: str | None = None) -> None:
+    """Delete a record, as `record_copies` found it. One that was changed is deleted only with `force`."""
+    for copy in copies:
+        if not force and (reason := reason_to_keep(copy)) is not None:
+            raise StoreError(
+                f"{printable(copy.path)} fails verification: {reason}",
+                hint="it may be evidence; pass --force to delete it all the same",
+            )
+    for copy in copies:
+        delete(copy, why=why or WHY)

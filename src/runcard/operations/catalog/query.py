@@ -1,0 +1,24 @@
+"""Ask the catalog by SQL: `runcard query`."""
+
+from runcard.catalog.reading_sql import SqlRows, ask_sql
+from runcard.catalog.tables import VIEWS
+from runcard.operations.catalog.open import catalog_path, open_catalog
+
+ROWS = 10_000
+SECONDS = 10.0
+
+
+def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS) -> SqlRows:
+    """The rows of one SELECT over the views; nothing can be changed by it."""
+    with open_catalog():
+        pass  # it is up to date now
+    return ask_sql(catalog_path(), sql, limit=limit, seconds=timeout)
+
+
+def views() -> dict[str, list[str]]:
+    """The views and their columns."""
+    with open_catalog([]) as database:
+        return {
+            name: database.columns(database.query(f"SELECT * FROM {name} LIMIT 0"))  # noqa: S608 - names of our own
+            for name in VIEWS
+        }

@@ -1,0 +1,86 @@
+"""How two records differ, for people."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Protocol
+
+from runcard.encoding import JsonObject
+from runcard.files import printable
+from runcard.views.formats import money, truncated
+from runcard.views.run_comparison import diff_lines, output_list
+
+_LONGEST_VALUE = 120  # characters
+_MOST = 50  # values of a section
+
+
+class ValueChange(Protocol):
+    """A value before and now."""
+
+    @property
+    def section(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def before(self) -> object: ...
+    @property
+    def now(self) -> object: ...
+
+
+class DifferingFile(Protocol):
+    """A file that both records have."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def diff(self) -> Sequence[str]: ...
+
+
+class DifferingFiles(Protocol):
+    """The files of both records."""
+
+    @property
+    def differing(self) -> Sequence[DifferingFile]: ...
+    @property
+    def gone(self) -> Sequence[str]: ...
+    @property
+    def added(self) -> Sequence[str]: ...
+
+
+def diff_heading(old: JsonObject, new: JsonObject) -> list[str]:
+    """The two records."""
+    return [
+        f"--- {printable(str(old['id']))}  {old['path']}",
+        f"+++ {printable(str(new['id']))}  {new['path']}",
+    ]
+
+
+def change_lines(changes: Sequence[ValueChange]) -> Iterator[str]:
+    """The values that differ, by section."""
+    for section, group in groupby(changes, lambda change: change.section):
+        members = list(group)
+        yield section
+        for change in members[:_MOST]:
+            yield f"  {printable(change.name)}: {_value(change, change.before)} → {_value(change, change.now)}"
+        if len(members) > _MOST:
+            yield f"  … and {len(members) - _MOST:,} more"
+
+
+def file_lines(title: str, files: DifferingFiles) -> Iterator[str]:
+    """The files that differ, with the lines of texts."""
+    if not (files.differing or files.gone or files.added):
+        return
+    yield title
+    for differing in files.differing:
+        yield from output_list("changed", [differing.path])
+        yield from diff_lines(differing.diff)
+    yield from output_list("gone", files.gone)
+    yield from output_list("new", files.added)
+
+
+def _value(change: ValueChange, value: object) -> str:
+    if value is None:
+        return "none"
+    is_cost = "cost" in change.name.rpartition(": ")[2]
+    if is_cost and isinstance(value, int | float) and not isinstance(value, bool):
+        return money(value)
+    return printable(truncated(value, _LONGEST_VALUE))
