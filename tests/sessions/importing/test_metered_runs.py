@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_a_run_that_metered_everything_makes_the_totals_exact(cli: Cli, home: Path) -> None:
     """With a call that the transcripts lack, and one whose transcript has too few output tokens."""
-    calls = [(f"msg_{number}", usage(), None) for number in (1, 2, 3)]
+    calls: list[tuple[str, Json, str | None]] = [(f"msg_{number}", usage(), None) for number in (1, 2, 3)]
     calls += [("msg_4", usage(output=90), AGENT), ("msg_5", usage(service_tier="batch"), AGENT)]
     run = metered_run(*calls, ("msg_title", usage(output=7), None))
     team = imported(home)
