@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from runcard.cli.sessions import import_ as command
 from runcard.operations.sessions.costs import costs
-from runcard.operations.sessions.import_sessions import ImportProgress, import_sessions
+from runcard.operations.sessions.import_sessions import TOOLS, ImportProgress, import_sessions
+from runcard.transcripts.sources import SESSION_TOOLS
+from runcard.views import imported_figures
 from sessions.importing.sample_sessions import (
     AGENT,
     FIRST,
@@ -448,3 +451,8 @@ def test_names_and_texts_of_the_files_cannot_obey_the_terminal(cli: Cli, tmp_pat
     for each in texts:
         assert not {"\x1b", "\x07", "\u202e"} & set(each)
     assert "  [2026-01-01 00:00:00Z] assistant" in texts[-1]  # indented: no step
+
+
+def test_the_command_and_the_screens_know_the_same_tools_as_the_operation() -> None:
+    assert command._TOOLS == TOOLS
+    assert {name: SESSION_TOOLS[name].TITLE for name in TOOLS} == imported_figures._TOOLS
