@@ -35,7 +35,7 @@ class DifferingFile(Protocol):
     def diff(self) -> Sequence[str]: ...
 
 
-class ChangedFiles(Protocol):
+class DifferingFiles(Protocol):
     """The files of both records."""
 
     @property
@@ -65,7 +65,7 @@ def change_lines(changes: Sequence[ValueChange]) -> Iterator[str]:
             yield f"  … and {len(members) - _MOST:,} more"
 
 
-def file_lines(title: str, files: ChangedFiles) -> Iterator[str]:
+def file_lines(title: str, files: DifferingFiles) -> Iterator[str]:
     """The files that differ, with the lines of texts."""
     if not (files.differing or files.gone or files.added):
         return

@@ -46,7 +46,7 @@ _INSTANCE_FIELDS = (
 )
 
 
-class Change(NamedTuple):
+class RecordChange(NamedTuple):
     """A value that differs; None is absent or unknown."""
 
     section: str
@@ -87,10 +87,10 @@ class RecordDiff:
 
     old: JsonObject  # id, kind, path, started
     new: JsonObject
-    changes: tuple[Change, ...]
+    changes: tuple[RecordChange, ...]
     inputs: FileChanges
     outputs: FileChanges
-    times: tuple[Change, ...] = field(default=())  # differ in any two records, and do not count
+    times: tuple[RecordChange, ...] = field(default=())  # differ in any two records, and do not count
 
     @property
     def identical(self) -> bool:
@@ -222,7 +222,7 @@ def _metrics(document: JsonObject) -> JsonObject:
     return {name: (values or {}).get("last") for name, values in metrics.items()}
 
 
-def _environment(old: JsonObject, new: JsonObject) -> Iterator[Change]:
+def _environment(old: JsonObject, new: JsonObject) -> Iterator[RecordChange]:
     names = ("python_version", "platform", "timezone")
     yield from _values("environment", *({name: env.get(name) for name in names} for env in (old, new)))
     yield from _values("git", old.get("git") or {}, new.get("git") or {})
@@ -230,18 +230,18 @@ def _environment(old: JsonObject, new: JsonObject) -> Iterator[Change]:
     yield from _values("lockfiles", old.get("lockfiles") or {}, new.get("lockfiles") or {})
 
 
-def _values(section: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _values(section: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[RecordChange]:
     """The values of two objects that differ; absent and null are the same."""
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) != new.get(name):
-            yield Change(section, name, old.get(name), new.get(name))
+            yield RecordChange(section, name, old.get(name), new.get(name))
 
 
-def _deep(section: str, old: JsonObject, new: JsonObject) -> Iterator[Change]:
+def _deep(section: str, old: JsonObject, new: JsonObject) -> Iterator[RecordChange]:
     """The smallest parts of two configurations that differ, by their names with dots between them."""
     for each in differences(old, new):
         name = each.pointer.removeprefix("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
-        yield Change(section, name, each.expected, each.found)
+        yield RecordChange(section, name, each.expected, each.found)
 
 
 def _inputs(old: JsonObject, new: JsonObject) -> FileChanges:
@@ -306,15 +306,15 @@ def _instance_names(document: JsonObject) -> dict[str, str]:
     return names
 
 
-def _team(before: Mapping[str, JsonObject], now: Mapping[str, JsonObject]) -> Iterator[Change]:
+def _team(before: Mapping[str, JsonObject], now: Mapping[str, JsonObject]) -> Iterator[RecordChange]:
     for name in dict.fromkeys([*before, *now]):
         old, new = before.get(name), now.get(name)
         if old is None or new is None:
-            yield Change("team", name, old and old["status"], new and new["status"])
+            yield RecordChange("team", name, old and old["status"], new and new["status"])
             continue
         for key in _INSTANCE_FIELDS:
             if old.get(key) != new.get(key):
-                yield Change("team", f"{name}: {key}", old.get(key), new.get(key))
+                yield RecordChange("team", f"{name}: {key}", old.get(key), new.get(key))
 
 
 def _total_tokens(document: JsonObject) -> JsonObject:

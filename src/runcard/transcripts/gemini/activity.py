@@ -55,10 +55,10 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     unread.clear()  # it is found again below
     activity.folder = chats[files.paths[0]].folder
     readers: dict[
-        str, ConversationReader
+        str, ChatActivityReader
     ] = {}  # by agent: an older file and a newer one may have the same messages
     for path, chat in chats.items():
-        reader = readers.setdefault(chat.agent, ConversationReader(chat, activity))
+        reader = readers.setdefault(chat.agent, ChatActivityReader(chat, activity))
         reader.read(path, unread)
     for agent in activity.agents.values():
         if agent.id != MAIN and agent.parent is None and MAIN in activity.agents:
@@ -66,7 +66,7 @@ def read_activity(files: SessionFiles, activity: SessionActivity) -> list[Unread
     return unread
 
 
-class ConversationReader:
+class ChatActivityReader:
     """Reads the messages of one agent, in their order."""
 
     def __init__(self, chat: ChatMeta, activity: SessionActivity) -> None:
