@@ -19,7 +19,7 @@ from runcard.operations.checks.doctor.stored_sessions import StoredSessions
 from runcard.transcripts import claude_code, gemini, opencode
 from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.retention import Retention, retention
-from runcard.transcripts.sources import SESSION_TOOLS, SOURCES, own_files
+from runcard.transcripts.sources import SESSION_TOOLS, own_files
 
 SOON = 7  # days
 _DAY = 86400.0
@@ -114,7 +114,7 @@ def agent_transcripts(
     variables = os.environ if environ is None else environ
     stored = StoredSessions(stores)
     found = []
-    for tool, source in SOURCES.items():
+    for tool, source in SESSION_TOOLS.items():
         folders = [folder for folder in source.folders(variables) if os.path.isdir(folder)]
         files, unread = own_files(tool, variables) if folders else ([], [])
         if not files and not unread:
