@@ -140,6 +140,17 @@ def test_the_age_of_a_session_is_that_of_its_main_file(cli: Cli, home: Path) -> 
     assert tool(cli)["days_left"] == 29
 
 
+def test_a_sub_agent_without_its_session_goes_by_its_own_age(cli: Cli, home: Path) -> None:
+    folder = home / ".claude/projects/-work"
+    put(folder / "s-1" / "subagents" / "agent-a1.jsonl", json.dumps(user()), age=28)
+    assert tool(cli, 2)["days_left"] == 1
+    os.utime(claude(home, "s-1"), None)
+    assert tool(cli)["days_left"] == 29
+    put(folder / "agent-b1.jsonl", json.dumps(user()), age=27)  # of an older version, beside it
+    found = tool(cli, 2)
+    assert (found["sessions"], found["days_left"]) == (1, 2)
+
+
 def test_older_files_of_sub_agents_name_their_session(cli: Cli, home: Path) -> None:
     main = claude(home, "s-1")
     put(main.parent / "agent-a1.jsonl", json.dumps({"sessionId": "s-1"}))

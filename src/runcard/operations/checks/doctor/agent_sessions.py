@@ -134,7 +134,7 @@ def _sessions(tool: str, files: list[TranscriptFile], survey: AgentTranscripts) 
     for name, paths, folder in _grouped(tool, [file for file in files if file.path in status], survey):
         own = [(path, status[path]) for path in paths if path in status]
         times = [found.st_mtime for _, found in own]
-        counting = [found.st_mtime for path, found in own if _counts(tool, path, name)]
+        counting = [found.st_mtime for path, found in own if _counts(tool, path)]
         sizes = [(path, found.st_size) for path, found in own]
         if own and _is_empty(tool, sizes):
             survey.empty += 1
@@ -199,9 +199,9 @@ def _group(tool: str, path: str) -> str:
     return "/".join(parts[:end])
 
 
-def _counts(tool: str, path: str, session: str) -> bool:
-    """Whether the tool deletes a session by the age of this file: the others go with it."""
-    return tool != claude_code.NAME or os.path.basename(path) == f"{session}.jsonl"
+def _counts(tool: str, path: str) -> bool:
+    """Whether a tool deletes a file by its own age. With Claude Code, those in the folder of a session go with its main file."""
+    return tool != claude_code.NAME or "/subagents/" not in path
 
 
 def _in_database(path: str, survey: AgentTranscripts) -> list[str]:
