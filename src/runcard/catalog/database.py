@@ -5,32 +5,33 @@ takes its place. One process does so, under a lock, and the others use what it m
 """
 
 import contextlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from runcard.catalog.rows import RecordRows
-from runcard.catalog.tables import (
-    APPLICATION_ID,
-    INSTANCE_COLUMNS,
-    RECORD_COLUMNS,
-    TABLES,
-    USAGE_COLUMNS,
-    VERSION,
-    VIEWS,
-)
+from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, TABLES, VERSION, VIEWS
 from runcard.errors import StoreError
 from runcard.files import locked, printable
 from runcard.files.user_folders import make_own_folder
 
 _BUSY = 5.0  # seconds to wait for another writer
+_CACHE = 64 << 10  # KiB of the file that are kept in memory
 _REPLACING = 60  # seconds to wait for another process that replaces the file
 _SUFFIXES = ("", "-wal", "-shm")
 _NOT_DAMAGED = {  # locked or not accessible: then it may be good
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
     *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM),
 }
+_INSERT = {
+    table: f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names of our own
+    for table, columns in COLUMNS_OF.items()
+}
+_DELETE = [f"DELETE FROM {table} WHERE {columns[0]} = ?" for table, columns in COLUMNS_OF.items()]  # noqa: S608
+_NAME = COLUMNS_OF["records"].index("name")
+
+TableRows = dict[str, list[tuple[Any, ...]]]  # the rows of some records, by table
 
 
 class CatalogError(StoreError):
@@ -76,7 +77,7 @@ class CatalogDatabase:
             return None
         connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None)
         try:
-            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE}")
             connection.execute("PRAGMA synchronous = OFF")  # what a power cut damages is built anew
             marks = [
                 connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -140,48 +141,33 @@ class CatalogDatabase:
         """The names of the columns of a result."""
         return [column[0] for column in cursor.description or ()]
 
-    def put(self, rows: RecordRows) -> None:
-        """Write the rows of a record, in the place of those that it had."""
-        record = rows.record
-        self.remove(record["store"], record["name"])
-        own = self._insert("records", RECORD_COLUMNS, [record.get(name) for name in RECORD_COLUMNS])
-        execute = self._connection.executemany
-        execute(
-            "INSERT INTO facts VALUES (?, ?, ?, ?)", [(own, key, *fact) for key, fact in rows.facts.items()]
-        )
-        self._insert_all("instances", INSTANCE_COLUMNS, ({"record": own, **row} for row in rows.instances))
-        numbered = ({"record": own, "number": number, **row} for number, row in enumerate(rows.usage))
-        self._insert_all("usage", USAGE_COLUMNS, numbered)
-        execute("INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?)", [(own, *file) for file in rows.files])
-        execute(
-            "INSERT OR IGNORE INTO relations VALUES (?, ?, ?, ?)", [(own, *one) for one in rows.relations]
-        )
-        texts = [rows.texts.get(name, "") for name in ("name", "summary", "errors", "labels")]
-        self._connection.execute(
-            "INSERT INTO texts (rowid, name, summary, errors, labels) VALUES (?, ?, ?, ?, ?)", (own, *texts)
-        )
+    def take_numbers(self, count: int) -> int:
+        """The first of so many numbers for new records, which no other writer gets."""
+        with self.writing():
+            (first,) = self.query("SELECT coalesce(max(number), 1) FROM next_record").fetchone()
+            self.query("DELETE FROM next_record")
+            self.query("INSERT INTO next_record VALUES (?)", (first + count,))
+        return int(first)
 
-    def remove(self, store: int, name: str) -> None:
-        """Remove a record, if it is there."""
-        found = self.query("SELECT id FROM records WHERE store = ? AND name = ?", (store, name)).fetchone()
-        if found is not None:
-            self._connection.execute("DELETE FROM texts WHERE rowid = ?", found)
-            self._connection.execute("DELETE FROM records WHERE id = ?", found)
+    def put(self, store: int, rows: TableRows) -> None:
+        """Write the rows of records of a store, in the place of those that they had."""
+        with self.writing():
+            self._remove(store, [record[_NAME] for record in rows["records"]])
+            for table, some in rows.items():
+                self._connection.executemany(_INSERT[table], some)
 
-    def _insert(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> int:
-        marks = ", ".join("?" * len(columns))
-        cursor = self._connection.execute(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608 - names of our own
-            values,
-        )
-        return int(cursor.lastrowid or 0)
+    def remove(self, store: int, names: Sequence[str]) -> None:
+        """Remove records of a store, those that are there."""
+        if names:
+            with self.writing():
+                self._remove(store, names)
 
-    def _insert_all(self, table: str, columns: Sequence[str], rows: Iterator[dict[str, Any]]) -> None:
-        marks = ", ".join("?" * len(columns))
-        self._connection.executemany(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
-            ([row.get(name) for name in columns] for row in rows),
-        )
+    def _remove(self, store: int, names: Sequence[str]) -> None:
+        sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
+        found = self.query(sql, (store, json.dumps(names))).fetchall()
+        if found:
+            for delete in _DELETE:
+                self._connection.executemany(delete, found)
 
 
 def _reason(error: Exception) -> str:

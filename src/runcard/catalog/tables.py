@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -19,9 +19,10 @@ CREATE TABLE stores (
     is_reachable INTEGER NOT NULL DEFAULT 1,
     cursor TEXT  -- what the store looked like when it was read last; null: it must be read
 );
+CREATE TABLE next_record (number INTEGER NOT NULL);  -- the id of the next record: a writer takes as many as it needs
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
-    store INTEGER NOT NULL REFERENCES stores ON DELETE CASCADE,
+    store INTEGER NOT NULL,
     name TEXT NOT NULL,  -- of its directory
     path TEXT NOT NULL,  -- of its directory, or of its archive
     is_archived INTEGER NOT NULL,
@@ -59,7 +60,7 @@ CREATE INDEX records_by_id ON records (record_id);
 CREATE INDEX records_by_time ON records (kind, started);
 CREATE INDEX records_by_experiment ON records (experiment, started);
 CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     key TEXT NOT NULL,
     number REAL,
     text TEXT,
@@ -68,7 +69,7 @@ CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
 CREATE INDEX facts_by_number ON facts (key, number);
 CREATE INDEX facts_by_text ON facts (key, text);
 CREATE TABLE instances (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     instance_id TEXT NOT NULL,
     name TEXT,
     role TEXT,
@@ -86,7 +87,7 @@ CREATE TABLE instances (
     PRIMARY KEY (record, instance_id)
 ) WITHOUT ROWID;
 CREATE TABLE usage (  -- what each model was paid for, by record and instance
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     number INTEGER NOT NULL,
     instance_id TEXT,
     model TEXT,
@@ -97,7 +98,7 @@ CREATE TABLE usage (  -- what each model was paid for, by record and instance
     PRIMARY KEY (record, number)
 ) WITHOUT ROWID;
 CREATE TABLE files (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     is_input INTEGER NOT NULL,
     path TEXT NOT NULL,
     sha256 BLOB NOT NULL,
@@ -105,7 +106,7 @@ CREATE TABLE files (
 ) WITHOUT ROWID;
 CREATE INDEX files_by_digest ON files (sha256);
 CREATE TABLE relations (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     type TEXT NOT NULL,
     other_id TEXT NOT NULL,
     sha256 TEXT,
@@ -143,32 +144,15 @@ VIEWS = {
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
 
-# The columns of each table, in the order in which rows are written.
+# The columns of each table, in the order in which rows are written: what comes before is put there by who writes them.
+_TOKEN_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "token_source")
+_COST_COLUMNS = ("cost", "known_cost", "at_least")
+PLACE_COLUMNS = ("store", "name", "path", "is_archived", "fingerprint")
 RECORD_COLUMNS = (
-    *(
-        "store",
-        "name",
-        "path",
-        "is_archived",
-        "fingerprint",
-        "kind",
-        "record_id",
-        "sha256",
-        "problem",
-        "status",
-    ),
-    *("started", "ended", "seconds", "experiment", "experiment_id", "model", "provider", "calls"),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
+    *("kind", "record_id", "sha256", "problem", "status", "started", "ended", "seconds"),
+    *("experiment", "experiment_id", "model", "provider", "calls"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
     *(
         "instances",
         "failed_instances",
@@ -183,43 +167,21 @@ RECORD_COLUMNS = (
     *("errors", "warnings", "first_error"),
 )
 INSTANCE_COLUMNS = (
-    *(
-        "record",
-        "instance_id",
-        "name",
-        "role",
-        "model",
-        "status",
-        "parent",
-        "started",
-        "ended",
-        "seconds",
-        "calls",
-    ),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
+    *("instance_id", "name", "role", "model", "status", "parent", "started", "ended", "seconds", "calls"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
     *("error", "error_category"),
 )
-USAGE_COLUMNS = (
-    *("record", "number", "instance_id", "model", "provider", "calls"),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
-)
+USAGE_COLUMNS = ("instance_id", "model", "provider", "calls", *_TOKEN_COLUMNS, *_COST_COLUMNS)
+TEXT_COLUMNS = ("name", "summary", "errors", "labels")
+
+# The tables that have rows of a record, with their columns.
+COLUMNS_OF: dict[str, tuple[str, ...]] = {
+    "records": ("id", *PLACE_COLUMNS, *RECORD_COLUMNS),
+    "facts": ("record", "key", "number", "text"),
+    "instances": ("record", *INSTANCE_COLUMNS),
+    "usage": ("record", "number", *USAGE_COLUMNS),
+    "files": ("record", "is_input", "path", "sha256"),
+    "relations": ("record", "type", "other_id", "sha256"),
+    "texts": ("rowid", *TEXT_COLUMNS),
+}
