@@ -31,8 +31,12 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
     with scratch() as folder:
         sessions = write_sessions(folder / "home", megabytes, 2)
         yield _against_ccusage(folder / "home", megabytes, 3 if quick else 7)
-        yield _on_one_core(sessions[: 10 if quick else 100])
+        yield _on_one_core("sessions", sessions[: 10 if quick else 100])
         shutil.rmtree(folder / "home")
+        yield _on_one_core(
+            "sessions of nothing but calls", write_dense_sessions(folder / "dense", 5 if quick else 20)
+        )
+        shutil.rmtree(folder / "dense")
         large = 200 if quick else 1000
         write_sessions(folder / "large", large, large)
         peak = cost([RUNCARD, "costs", "--source", "claude-code", folder / "large"]).megabytes
@@ -70,7 +74,7 @@ def _json(words: tuple[str | Path, ...]) -> Any:  # noqa: ANN401
     return json.loads(done.stdout)
 
 
-def _on_one_core(sessions: list[Path]) -> Row:
+def _on_one_core(what: str, sessions: list[Path]) -> Row:
     size = sum(path.stat().st_size for path in sessions) / MEGABYTE
 
     def milliseconds() -> float:
@@ -81,7 +85,7 @@ def _on_one_core(sessions: list[Path]) -> Row:
         return (process_time() - began) * 1000 / size
 
     times = Times.of(milliseconds() for _ in range(5))
-    return Row("read 1 MB of sessions, on one core", times, "", None, "ms CPU", Target("<=", 10, "ms CPU"))
+    return Row(f"read 1 MB of {what}, on one core", times, "", None, "ms CPU", Target("<=", 10, "ms CPU"))
 
 
 @cache
@@ -111,6 +115,19 @@ def write_sessions(home: Path, megabytes: int, each: int) -> list[Path]:
             while file.tell() < each * MEGABYTE:
                 file.writelines(_turn(random, texts, number))
         paths.append(path)
+    return paths
+
+
+def write_dense_sessions(home: Path, count: int) -> list[Path]:
+    """Sessions of 2 MB with short answers, and no results of tools."""
+    random = Random(2)  # noqa: S311
+    paths = [home / "projects" / "-home-u-p" / f"session-{number}.jsonl" for number in range(count)]
+    paths[0].parent.mkdir(parents=True)
+    for number, path in enumerate(paths):
+        with path.open("wb") as file:
+            while file.tell() < 2 * MEGABYTE:
+                *answers, _ = _turn(random, ["ok", "done", "reading"], number)
+                file.writelines(answers)
     return paths
 
 

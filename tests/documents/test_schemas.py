@@ -32,7 +32,7 @@ DIGESTS = {
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "5b1e311c5316ef439c91d6620e902aa0a20b603144b00eb1bdab77351cade214",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
-    "session-spec-1.0.0.json": "b8de87581aee7c80bcbc24ecbaab75dfe8300568b320cca45f262965053ff8ed",
+    "session-spec-1.0.0.json": "6f8975ae29e1b4dd970d0107f50b9383bda34102557e6b647bfed56d6f0c7ca7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "69a719f83e1ae83ad88cbbbe72e48839ad985dd3d9b1236670385fc67a94a4d6",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",

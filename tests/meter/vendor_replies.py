@@ -414,7 +414,7 @@ class GeminiReply:
             "totalTokenCount": self.tokens["input"] + self.tokens["output"],
         }
         tools = (*([self._tool] if self._tool is not None else ()), *self._extra.tools)
-        calls = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in tools]
+        calls: list[Json] = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in tools]
         return self._reply(calls or [{"text": self._extra.text}], usage, "STOP")
 
     def events(self) -> list[Json]:

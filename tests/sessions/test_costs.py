@@ -19,6 +19,7 @@ from conftest import Cli
 from runcard.accounting import Prices
 from runcard.cli.sessions import costs as command
 from runcard.operations.sessions.costs import DIMENSIONS, TOOLS, costs
+from runcard.transcripts.sources import SOURCES
 from transcripts.session_files import (
     OPUS,
     assistant,
@@ -381,3 +382,14 @@ def test_costs_load_nothing_that_only_imports_need() -> None:
     loaded = {name.removeprefix("runcard.") for name in done.stdout.split()}
     readers = {"claude_code.activity_reader", "codex.activity", "gemini.activity"}
     assert loaded & {"masking", "msgspec", *(f"transcripts.{name}" for name in readers)} == set()
+
+
+def test_the_documentation_lists_the_kinds_of_calls_that_no_file_has() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text("utf-8")
+    _, _, table = page.partition("| tool | kind of calls that are in no session file |")
+    rows = [line.split("|")[1:3] for line in table.partition("\n\n")[0].splitlines()[2:]]
+    listed = {(tool.strip(), kind.strip()) for tool, kind in rows}
+    kinds = {(SOURCES[tool].TITLE, kind) for tool in TOOLS for kind in SOURCES[tool].NOT_WRITTEN}
+    of_all = {kind for tool, kind in listed if tool == "all"}
+    assert of_all == set.intersection(*(set(SOURCES[tool].NOT_WRITTEN) for tool in TOOLS))
+    assert {pair for pair in listed if pair[0] != "all"} == {pair for pair in kinds if pair[1] not in of_all}

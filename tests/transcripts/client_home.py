@@ -23,7 +23,7 @@ import pytest
 from conftest import Cli
 from meter.agents import CLIENTS, TIMEOUT, Invocation, Outcome, need_agents, run_agent
 from meter.scripted_upstream import ScriptedUpstream, Step
-from meter.vendor_replies import SentCall
+from meter.vendor_replies import Json, SentCall
 from runcard.transcripts.calls import CLASSES, Call
 from runcard.transcripts.reading import read_files
 from runcard.transcripts.sources import SOURCES, find_files
@@ -190,12 +190,63 @@ def ccusage_tokens(home: ClientHome) -> dict[str, int]:
     if not program.exists():
         pytest.skip("NOT TESTED: ccusage, since it is not installed: scripts/install_clients.py")
     env = {"HOME": str(home.folder / "home"), "PATH": os.environ["PATH"]}
-    command = [program, home.tool.partition("-")[0], "daily", "--offline", "--json"]
+    command = [str(program), home.tool.partition("-")[0], "daily", "--offline", "--json"]
     done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, check=True)
     totals = json.loads(done.stdout)["totals"]
     names = {"input": "inputTokens", "output": "outputTokens", "cache_read": "cacheReadTokens"}
     names["cache_write"] = "cacheCreationTokens"
     return {name: totals[theirs] for name, theirs in names.items() if totals[theirs]}
+
+
+@dataclass(frozen=True)
+class ImportedHome:
+    """The sessions of a home, imported into a store."""
+
+    result: Json
+    documents: dict[str, Json]  # of the team, by the id of the session
+
+    def agents(self, session: str) -> dict[str, Json]:
+        """The instances of a session, by id."""
+        return {agent["instance_id"]: agent for agent in self.documents[session]["instances"]}
+
+    def main(self, session: str) -> Json:
+        return self.agents(session)["main"]
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The sum over all sessions. The input of a document includes what was cached."""
+        sums: Counter[str] = Counter()
+        for document in self.documents.values():
+            for agent in document["instances"]:
+                tokens = {name: count or 0 for name, count in (agent.get("tokens") or {}).items()}
+                cached = tokens.get("cache_read", 0) + tokens.get("cache_write", 0)
+                sums.update(tokens, calls=agent.get("calls") or 0)
+                sums["input"] -= cached
+        return {name: count for name, count in sums.items() if count}
+
+
+_imported: dict[str, ImportedHome] = {}  # by tool, in this process
+
+
+def import_home(cli: Cli, home: ClientHome, store: Path, patch: pytest.MonkeyPatch) -> ImportedHome:
+    """Import all sessions of a home once, and check that the store is valid and intact."""
+    if home.tool not in _imported:
+        patch.chdir(home.folder / "work")
+        _imported[home.tool] = _import(cli, home, store)
+    return _imported[home.tool]
+
+
+def _import(cli: Cli, home: ClientHome, store: Path) -> ImportedHome:
+    outcome = cli("import", home.tool, "--artifacts", store, "--json")
+    assert outcome.code in {0, 2}, outcome.err  # 2: something has no price
+    result = json.loads(outcome.out)
+    assert (result["unread"], result["unknown_types"]) == ([], {})
+    paths = [Path(session["path"]) for session in result["sessions"]]
+    for command in ("verify", "validate"):
+        outcome = cli(command, *paths)
+        assert outcome.code == 0, outcome.err + outcome.out
+    documents = {path.name[20:]: json.loads((path / "metadata.json").read_bytes()) for path in paths}
+    return ImportedHome(result, documents)
 
 
 Facts = tuple[object, ...]

@@ -161,6 +161,14 @@ def test_how_a_sub_agent_in_the_background_ended(tmp_path: Path, word: str, stat
     assert only(tmp_path).agent("a7").final_status == status
 
 
+def test_a_sub_agent_whose_call_failed_is_not_complete(tmp_path: Path) -> None:
+    """Its task is, in the words of the tool."""
+    claude(tmp_path, said([result("API Error: 400")], toolUseResult={"status": "completed", "agentId": "a7"}))
+    failed = reply(text("API Error: 400"), uuid="r-7", model="<synthetic>", isApiErrorMessage=True)
+    sub_agent(tmp_path, "a7", failed)
+    assert only(tmp_path).agent("a7").final_status == "error"
+
+
 def test_an_agent_that_names_itself_as_its_parent(tmp_path: Path) -> None:
     claude(tmp_path, said("Go."))
     own = reply(used("Agent", "toolu_1"), uuid="r-7", stop="tool_use")

@@ -175,11 +175,11 @@ def lines(draw: st.DrawFn) -> bytes:
 WARM = json.dumps(assistant("msg_0"), separators=(",", ":")).encode() + b"\n"
 
 
-@given(st.lists(lines(), max_size=5))
+@given(st.lists(st.one_of(lines(), st.just(WARM)), max_size=6))
 @example([b'{"type":"assistant","type":"user"}\n'])
 def test_both_ways_find_the_same(path: Path, records: list[bytes]) -> None:
-    """After a record that fills the caches: the first of its agent and model is always read the slow way."""
-    data = WARM + json.dumps(user(), separators=(",", ":")).encode() + b"\n" + b"".join(records)
+    """Whatever is in the lines, and whichever comes first."""
+    data = json.dumps(user(), separators=(",", ":")).encode() + b"\n" + b"".join(records)
     quick, slow, _ = both(path, data)
     assert quick == slow
 

@@ -165,6 +165,26 @@ def test_a_tool_that_failed(tmp_path: Path, status: str, kinds: list[str]) -> No
     assert dict(found.agent().failed_tool_uses) == ({"read_file": 1} if status == "error" else {})
 
 
+@pytest.mark.parametrize(
+    ("output", "has_failed"),
+    [
+        ("Output: no\nExit Code: 3\nProcess Group PGID: 7", True),
+        ("<untrusted_context>\nOutput: no\nExit Code: 3\nSignal: 9\n</untrusted_context>", True),
+        ("Output: Exit Code: 3\nProcess Group PGID: 7", False),
+        ("Output: no\nExit Code: 3\nand more of it\nProcess Group PGID: 7", False),
+        ("Output: yes\nExit Code: 0", False),
+        ("Exit Code: 1\n" * 20_000 + "x", False),
+    ],
+)
+def test_a_command_that_failed(tmp_path: Path, output: str, *, has_failed: bool) -> None:
+    """Its tool did its work: the exit code is in the result."""
+    done = use(name="run_shell_command", result=[answer(output=output)])
+    found = session(
+        tmp_path, user("Go."), reply("", toolCalls=[done, {**use("use-2"), "result": done["result"]}])
+    )
+    assert dict(found.agent().failed_tool_uses) == ({"run_shell_command": 1} if has_failed else {})
+
+
 def test_a_tool_use_without_its_end(tmp_path: Path) -> None:
     found = session(tmp_path, user("Go."), reply("", toolCalls=[use(status="executing", result=None)]))
     assert [kind for kind, _ in found.steps()] == ["user", "tool use"]

@@ -1,7 +1,7 @@
 """Sessions that the real Claude Code made: each call on the wire is counted once, but for kinds that it never writes."""
 
 import json
-from typing import ClassVar
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +9,7 @@ from conftest import Cli
 from meter.agents import claude_code
 from meter.certificates import make_authority
 from meter.forward_proxy import forward_proxy
-from meter.scripted_upstream import LoggedRequest, Step, scripted_upstream
+from meter.scripted_upstream import LoggedRequest, ScriptedUpstream, Step, scripted_upstream
 from meter.vendor_replies import Extra, SentCall, Tool
 from transcripts.client_home import (
     COMPACTION,
@@ -23,11 +23,13 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ImportedHome,
     ccusage_tokens,
     client_home,
     counted_tokens,
     differences,
     home_environment,
+    import_home,
     kinds_of,
     sent_tokens,
     unwritten,
@@ -38,6 +40,7 @@ BASH: Tool = ("Bash", {"command": "echo hello", "description": "Say hello"})
 FAILING: Tool = ("Bash", {"command": "echo no; exit 3", "description": "Fail"})
 SLEEP: Tool = ("Bash", {"command": "sleep 60", "description": "Sleep"})
 PAGE_HOST = "api.openai.com"  # a host with a certificate
+OPUS, HAIKU = "claude-opus-4-8", "claude-haiku-4-5-20251001"
 SONNET = ("--model", "claude-sonnet-4-5")
 CLASSES = (
     "input",
@@ -69,7 +72,10 @@ def session_of(run: ClientRun) -> str:
 class ClaudeScript(ClientScript):
     """Claude Code as most have it: at Anthropic itself, here through a company's proxy."""
 
-    env: ClassVar[dict[str, str]] = {}
+    def __init__(self, home: ClientHome, upstream: ScriptedUpstream, env: dict[str, str]) -> None:
+        titles = Step(when=lambda request: not request.tools, times=0, label=TITLES)
+        super().__init__(home, upstream, titles)
+        self._env = env
 
     def claude(
         self,
@@ -83,19 +89,18 @@ class ClaudeScript(ClientScript):
     ) -> ClientRun:
         invocation = claude_code(self.home.folder, "", *options, prompt=prompt)
         del invocation.env["ANTHROPIC_BASE_URL"]
-        invocation.env.update(self.env | (env or {}))
+        invocation.env.update(self._env | (env or {}))
         return self.run(name, invocation, *steps, code=code, cancel=cancel)
 
 
 def write_sessions(home: ClientHome) -> None:
     authority = make_authority(home.folder / "ca")
-    titles = Step(when=lambda request: not request.tools, times=0, label=TITLES)
     with (
         scripted_upstream(tls=authority.context) as upstream,
         forward_proxy(upstream, {"api.anthropic.com", PAGE_HOST}) as proxy,
     ):
-        script = ClaudeScript(home, upstream, titles)
-        script.env = {"HTTPS_PROXY": proxy.url, "NODE_EXTRA_CA_CERTS": str(authority.ca_file)}
+        env = {"HTTPS_PROXY": proxy.url, "NODE_EXTRA_CA_CERTS": str(authority.ca_file)}
+        script = ClaudeScript(home, upstream, env)
         _plain(script)
         _sub_agents(script)
         _errors(script)
@@ -212,3 +217,80 @@ def test_the_sum_of_the_home(cli: Cli, home: ClientHome) -> None:
 
 def test_ccusage_counts_the_same_tokens(home: ClientHome) -> None:
     assert ccusage_tokens(home) == without(sent_tokens(home.written), "reasoning", "calls")
+
+
+@pytest.fixture
+def imported(cli: Cli, home: ClientHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImportedHome:
+    return import_home(cli, home, tmp_path / "store", monkeypatch)
+
+
+def test_the_sum_of_the_imported_sessions(cli: Cli, home: ClientHome, imported: ImportedHome) -> None:
+    assert imported.tokens == counted_tokens(cli, home.tool)
+    assert all(document["usage_incomplete"] for document in imported.documents.values())
+
+
+def test_the_agents_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    """Who started whom, what each did, with which model, and how it ended."""
+
+    def facts(name: str) -> list[tuple[object, ...]]:
+        names = ("parent_instance_id", "role_title", "model", "calls", "tool_uses", "status")
+        agents = imported.agents(session_of(home[name])).values()
+        return sorted(tuple(str(agent.get(name)) for name in names) for agent in agents)
+
+    general, main = "general-purpose", "None"
+    done = "completed"
+    assert facts("sub-agent") == [
+        (main, "None", OPUS, "2", "{'Agent': 1}", done),
+        ("main", general, OPUS, "2", "{'Bash': 1}", done),
+    ]
+    assert facts("two sub-agents at once") == [
+        (main, "None", OPUS, "2", "{'Agent': 2}", done),
+        ("main", general, HAIKU, "2", "{'Bash': 1}", done),
+        ("main", general, OPUS, "2", "{'Bash': 1}", done),
+    ]
+    nested = imported.agents(session_of(home["sub-agent of a sub-agent"]))
+    (child,) = [name for name, agent in nested.items() if agent["parent_instance_id"] == "main"]
+    (grandchild,) = [agent for agent in nested.values() if agent["parent_instance_id"] == child]
+    assert (grandchild["calls"], nested[child]["tool_uses"], len(nested)) == (1, {"Agent": 1}, 3)
+    assert facts("sub-agent in the background") == [
+        (main, "None", OPUS, "3", "{'Agent': 1}", done),
+        ("main", general, OPUS, "2", "{'Bash': 1}", done),
+    ]
+    assert facts("sub-agent of another type")[1] == ("main", "Explore", HAIKU, "2", "{'Bash': 1}", done)
+    assert facts("sub-agent that fails")[1] == ("main", general, "unknown", "0", "{}", "error")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "errors"),
+    [
+        ("plain", "completed", {}),
+        ("failing tool", "completed", {"tool_error": 1}),
+        ("two tools at once", "completed", {"tool_error": 1}),
+        ("rate limit", "completed", {}),  # it does not write a call that it repeated
+        ("bad request", "error", {"other": 1}),
+        ("cut", "error", {"network": 1}),
+        ("interrupted reply", "terminated", {}),
+    ],
+)
+def test_how_imported_sessions_ended(
+    home: ClientHome, imported: ImportedHome, name: str, status: str, errors: dict[str, int]
+) -> None:
+    main = imported.main(session_of(home[name]))
+    assert (main["status"], main["errors_by_category"]) == (status, errors)
+
+
+def test_an_interrupted_tool(home: ClientHome, imported: ImportedHome) -> None:
+    """The command gets the signal as well, so its tool may have failed before the agent was stopped."""
+    main = imported.main(session_of(home["interrupted tool"]))
+    assert main["status"] == "terminated"
+    assert main["errors_by_category"] in ({}, {"tool_error": 1})
+
+
+def test_several_models_and_tiers_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    models = imported.main(session_of(home["several turns"]))["models"]
+    assert {row["model"]: row["calls"] for row in models} == {OPUS: 3, "claude-sonnet-4-5": 2}
+    (row,) = imported.main(session_of(home["service tier"]))["models"]
+    assert row["service_tier"] == "priority"
+    fork = imported.documents[session_of(home["forked"])]
+    assert fork["origin_session"]["resumed_from"] == session_of(home["several turns"])
+    assert fork["instances"][0]["calls"] == 2  # without those of the first session

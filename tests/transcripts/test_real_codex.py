@@ -1,6 +1,7 @@
 """Sessions that the real Codex made: each call on the wire is counted once, but for kinds that it never writes."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ImportedHome,
     ccusage_tokens,
     client_home,
     counted_tokens,
     differences,
     home_environment,
+    import_home,
     kinds_of,
     sent_tokens,
     unwritten,
@@ -172,3 +175,66 @@ def test_ccusage_leaves_calls_out(home: ClientHome) -> None:
     assert len(left_out) == 7
     counted = [call for call in home.written if all(call is not other for other in left_out)]
     assert ccusage_tokens(home) == without(sent_tokens(counted), "reasoning", "calls")
+
+
+@pytest.fixture
+def imported(cli: Cli, home: ClientHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImportedHome:
+    return import_home(cli, home, tmp_path / "store", monkeypatch)
+
+
+def test_the_sum_of_the_imported_sessions(cli: Cli, home: ClientHome, imported: ImportedHome) -> None:
+    assert imported.tokens == counted_tokens(cli, home.tool)
+    assert all(document["usage_incomplete"] for document in imported.documents.values())
+
+
+def test_the_agents_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    one, two = (imported.agents(session_of(home[name])) for name in ("sub-agent", "two sub-agents at once"))
+    assert sorted(agent["calls"] for agent in one.values()) == [2, 3]
+    assert sorted(agent["calls"] for agent in two.values()) == [1, 2, 3]
+    for agents in (one, two):
+        assert {agent["status"] for agent in agents.values()} == {"completed"}
+        parents = [agent["parent_instance_id"] for name, agent in agents.items() if name != "main"]
+        assert set(parents) == {"main"}
+        assert agents["main"]["tool_uses"] == {"multi_agent_v1.spawn_agent": len(parents), "exec_command": 1}
+    review = imported.agents(session_of(home["review"]))
+    assert sorted(
+        (agent.get("role_title"), agent["calls"]) for agent in review.values() if agent["calls"]
+    ) == [("review", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "errors"),
+    [
+        ("plain", "completed", {}),
+        ("two tools at once", "completed", {"tool_error": 1}),
+        ("rate limit", "completed", {}),  # it does not write a call that it repeated
+        ("bad request", "error", {"other": 1}),
+        ("cut", "completed", {}),
+        ("interrupted reply", "terminated", {}),
+    ],
+)
+def test_how_imported_sessions_ended(
+    home: ClientHome, imported: ImportedHome, name: str, status: str, errors: dict[str, int]
+) -> None:
+    main = imported.main(session_of(home[name]))
+    assert (main["status"], main["errors_by_category"]) == (status, errors)
+
+
+def test_an_interrupted_tool(home: ClientHome, imported: ImportedHome) -> None:
+    """The command gets the signal as well, so its tool may have failed before the agent was stopped."""
+    main = imported.main(session_of(home["interrupted tool"]))
+    assert main["status"] == "terminated"
+    assert main["errors_by_category"] in ({}, {"tool_error": 1})
+
+
+def test_several_models_and_tiers_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    models = imported.main(session_of(home["several turns"]))["models"]
+    assert {row["model"]: row["calls"] for row in models} == {"gpt-5": 3, "gpt-5-mini": 1}
+    tiers = {
+        name: [row["service_tier"] for row in imported.main(session_of(home[name]))["models"]]
+        for name in ("service tier", "fast mode")
+    }
+    assert tiers == {"service tier": ["flex"], "fast mode": ["priority"]}
+    fork = imported.documents[session_of(home["forked"])]
+    assert fork["origin_session"]["resumed_from"] == session_of(home["several turns"])
+    assert fork["instances"][0]["calls"] == 2  # without those of the first session

@@ -1,6 +1,8 @@
 """Sessions that the real Gemini CLI made: each call on the wire is counted once, but for kinds that it never writes."""
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +19,13 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ImportedHome,
     ccusage_tokens,
     client_home,
     counted_tokens,
     differences,
     home_environment,
+    import_home,
     kinds_of,
     sent_tokens,
     unwritten,
@@ -53,7 +57,7 @@ class GeminiScript(ClientScript):
         *steps: Step,
         options: tuple[str, ...] = (),
         model: str | None = "gemini-2.5-pro",
-        settings: dict[str, object] | None = None,
+        settings: Mapping[str, object] | None = None,
         cancel: Condition | None = None,
     ) -> ClientRun:
         url = self.upstream.url
@@ -111,3 +115,35 @@ def test_ccusage_counts_the_output_without_thoughts(home: ClientHome) -> None:
     sent = sent_tokens(home.written)
     without_thoughts = {**sent, "output": sent["output"] - sent["reasoning"]}
     assert ccusage_tokens(home) == without(without_thoughts, "reasoning", "calls")
+
+
+@pytest.fixture
+def imported(cli: Cli, home: ClientHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImportedHome:
+    return import_home(cli, home, tmp_path / "store", monkeypatch)
+
+
+def test_the_sum_of_the_imported_sessions(cli: Cli, home: ClientHome, imported: ImportedHome) -> None:
+    assert imported.tokens == counted_tokens(cli, home.tool)
+    assert all(document["usage_incomplete"] for document in imported.documents.values())
+
+
+def test_the_agents_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    agents = imported.agents(session_of(home["sub-agent"]))
+    main = agents.pop("main")
+    assert (main["calls"], main["tool_uses"], main["status"]) == (2, {"invoke_agent": 1}, "completed")
+    (agent,) = agents.values()
+    facts = [agent[name] for name in ("role_title", "parent_instance_id", "calls", "tool_uses", "status")]
+    assert facts == ["generalist", "main", 1, {"complete_task": 1}, "completed"]
+
+
+def test_how_imported_sessions_ended(home: ClientHome, imported: ImportedHome) -> None:
+    main = imported.main(session_of(home["two tools at once"]))
+    assert (main["calls"], main["tool_uses"]) == (4, {"run_shell_command": 2})
+    assert (main["status"], main["errors_by_category"]) == ("completed", {"tool_error": 1})
+    assert len(imported.documents) == 4
+    (interrupted,) = [
+        document["instances"][0]
+        for document in imported.documents.values()
+        if not document["instances"][0]["calls"]
+    ]
+    assert interrupted["status"] == "terminated"

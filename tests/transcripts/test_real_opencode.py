@@ -1,6 +1,7 @@
 """Sessions that the real OpenCode made: each call on the wire is counted once, but for kinds that it never writes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,13 @@ from transcripts.client_home import (
     ClientRun,
     ClientScript,
     Condition,
+    ImportedHome,
     ccusage_tokens,
     client_home,
     counted_tokens,
     differences,
     home_environment,
+    import_home,
     kinds_of,
     sent_tokens,
     unwritten,
@@ -118,3 +121,50 @@ def test_ccusage_counts_the_calls_of_a_fork_twice(home: ClientHome) -> None:
     sent = sent_tokens([*home.written, *main, *home["continued"].written])
     without_reasoning = {**sent, "output": sent["output"] - sent["reasoning"]}
     assert ccusage_tokens(home) == without(without_reasoning, "reasoning", "calls")
+
+
+@pytest.fixture
+def imported(cli: Cli, home: ClientHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImportedHome:
+    return import_home(cli, home, tmp_path / "store", monkeypatch)
+
+
+def test_the_sum_of_the_imported_sessions(cli: Cli, home: ClientHome, imported: ImportedHome) -> None:
+    assert imported.tokens == counted_tokens(cli, home.tool)
+    assert all(document["usage_incomplete"] for document in imported.documents.values())
+
+
+def test_the_agents_of_imported_sessions(home: ClientHome, imported: ImportedHome) -> None:
+    agents = imported.agents(session_of(home["two sub-agents at once"]))
+    main = agents.pop("main")
+    assert (main["calls"], main["tool_uses"], main["status"]) == (3, {"task": 2}, "completed")
+    names = ("name", "parent_instance_id", "calls", "tool_uses", "status")
+    assert sorted([agent[name] for name in names] for agent in agents.values()) == [
+        ["explore", "main", 2, {"bash": 1}, "completed"],
+        ["general", "main", 2, {"bash": 1}, "completed"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "errors"),
+    [
+        ("two tools at once", "completed", {"tool_error": 1}),
+        ("bad request", "error", {"other": 1}),
+    ],
+)
+def test_how_imported_sessions_ended(
+    home: ClientHome, imported: ImportedHome, name: str, status: str, errors: dict[str, int]
+) -> None:
+    main = imported.main(session_of(home[name]))
+    assert (main["status"], main["errors_by_category"]) == (status, errors)
+
+
+def test_an_interrupted_reply(imported: ImportedHome) -> None:
+    """OpenCode may end before it prints the id of the session."""
+    mains = [document["instances"][0] for document in imported.documents.values()]
+    assert sorted(main["status"] for main in mains if not main.get("calls")) == ["error", "terminated"]
+
+
+def test_a_fork_has_its_own_calls(home: ClientHome, imported: ImportedHome) -> None:
+    fork = imported.documents[session_of(home["forked"])]
+    assert fork["origin_session"]["resumed_from"] == session_of(home["two sub-agents at once"])
+    assert fork["instances"][0]["calls"] == 1

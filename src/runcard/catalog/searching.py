@@ -240,3 +240,24 @@ def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
     """The stores that could not be listed when they were looked at last."""
     for (path,) in database.query("SELECT path FROM stores WHERE is_reachable = 0 ORDER BY path"):
         yield path
+
+
+def names_beginning_with(database: CatalogDatabase, beginning: str, most: int) -> list[tuple[str, str]]:
+    """The ids and the names of records that begin like this, newest first, each with what it is."""
+    found = []
+    for name in ("record_id", "name"):
+        sql = (
+            f"SELECT {name}, kind, status, started FROM records "  # noqa: S608 - names of our own
+            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC LIMIT ?"
+        )
+        rows = database.query(sql, (beginning, len(beginning), beginning, most))
+        found += [
+            (
+                own,
+                " ".join(filter(None, (kind, status, _time_text(started) if started is not None else None))),
+            )
+            for own, kind, status, started in rows
+        ]
+        if found:  # ids first: names only where no id matches
+            break
+    return found

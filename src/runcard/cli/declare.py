@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from runcard.encoding.json.types import JsonObject
 
-_PLAIN_TYPES = {None, "PATH", "PATH_OR_DASH"}  # click hands these values over as they are
+_PLAIN_TYPES = {None, "PATH", "PATH_OR_DASH", "RECORD"}  # click hands these values over as they are
 _VERBOSITY = {"-q": "quiet", "--quiet": "quiet", "-v": "verbose", "--verbose": "verbose"}
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,9 +12,28 @@ from runcard.cli.printing import AS_JSON
 from runcard.cli.verbosity import set_verbosity
 from runcard.documents.kinds import KINDS
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 PATH = click.Path(readable=False)  # an unreadable path is an error of the operation, and stops no other path
 PATH_OR_DASH = click.Path(readable=False, allow_dash=True)
 
+
+class RecordName(click.Path):
+    """A path, an id, a name or `@latest`; a shell completes all of them."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+        from runcard.operations.catalog.names import complete_record  # noqa: PLC0415
+
+        names = [CompletionItem(name, help=about) for name, about in complete_record(incomplete)]
+        return [*names, *super().shell_complete(ctx, param, incomplete)]
+
+
+RECORD = RecordName(readable=False)
 KIND = click.Choice(sorted(KINDS))
 
 

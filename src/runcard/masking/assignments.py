@@ -111,10 +111,13 @@ _BEFORE_ESCAPE = frozenset(b"\\[;")
 _HEADERS = frozenset({"authorization", "cookie"})
 
 
+_AssignmentCheck = Callable[[bytes, int], SecretMatch | LateCheck | None]  # like ValueCheck
+
+
 class _NamePlace(NamedTuple):
     """What a name, the byte before it, its sign and its quote say about the value. In a text, few of these are different."""
 
-    check: ValueCheck | LateCheck | None  # None when no value is a secret
+    check: _AssignmentCheck | None  # None when no value is a secret
     depends_on_word: bool = False  # a word before the name may make it another name
 
 
@@ -152,7 +155,7 @@ class AssignmentSearch:
                     continue
                 else:
                     checked[start] = check
-                    secret = check if isinstance(check, LateCheck) else check(text, start)
+                    secret = check(text, start)
                 if secret is not None:
                     found.append((start, secret))
         return found
@@ -202,14 +205,12 @@ class AssignmentSearch:
         if before.endswith(b" "):
             assignment = assignment._replace(name=_with_word_before(text, at, name))
         check = self._check_of(assignment, match[_QUOTE], is_after_colon=sign == b":")
-        if check is None or isinstance(check, LateCheck):
-            return check
-        return check(text, match.start(_VALUE_START))
+        return check(text, match.start(_VALUE_START)) if check else None
 
 
 def _check_of(
     assignment: Assignment, quote: bytes | None, *, is_after_colon: bool
-) -> ValueCheck | LateCheck | None:
+) -> _AssignmentCheck | None:
     """The check of the value of an assignment; None when no value is a secret."""
     hint = name_hint(assignment.name)
     if hint is None:
@@ -218,7 +219,8 @@ def _check_of(
     if hint.rule not in _HEADERS:
         return check
     ends = value_spans.HEADER if is_after_colon else assignment.ends
-    return LateCheck(partial(_check_header, assignment, quote, ends, hint.rule, check))
+    late = LateCheck(partial(_check_header, assignment, quote, ends, hint.rule, check))
+    return lambda _text, _start: late
 
 
 def patterns() -> list[re.Pattern[bytes]]:

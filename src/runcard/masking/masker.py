@@ -116,9 +116,11 @@ class Masker:
                 continue  # in a secret, or at the same place as the one before
             is_alone = index + 1 == len(found) or found[index + 1][0] != place
             secret = match if is_alone and isinstance(match, SecretMatch) else self._best(found, index)
-            if secret is None or secret.rule not in self._only:
+            if secret is None:
                 continue
             start, end, rule, more = secret
+            if rule not in self._only:
+                continue
             pieces += (text[done:start], _mark(rule))
             self.counts[rule] = self.counts.get(rule, 0) + 1
             done = _end(more, text, end)

@@ -25,16 +25,13 @@ class SecretMatch(NamedTuple):
 ValueCheck = Callable[[bytes, int], SecretMatch | None]  # of a text, and where a value starts in it
 
 
-class LateCheck:
+class LateCheck(NamedTuple):
     """A check that takes long, and so is made only if no secret before it covers the value.
 
     A header's value goes to the end of its line: a hostile line has thousands of them, and all but the first are in it.
     """
 
-    __slots__ = ("check",)
-
-    def __init__(self, check: ValueCheck) -> None:
-        self.check = check
+    check: ValueCheck
 
 
 # A secret and its place: its start, or the start of the value that it is a part of. The first place in a text counts first.

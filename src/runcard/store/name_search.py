@@ -36,12 +36,25 @@ def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
     is_path = os.sep in word
     stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
+        if not is_path and next(_newest(stores), None) is None:
+            stores = _elsewhere(stores) or stores
         return _latest(word, stores, int(latest[1] or 0))
     matches = _matches(stores, name, is_exact=is_exact or is_path)
     if not matches:
         _check_indexes(stores)
+        if not is_path:
+            matches = _matches(_elsewhere(stores), name, is_exact=is_exact)
+    if not matches:
         raise _no_match(word, name, stores)
     return _only(word, matches)
+
+
+def _elsewhere(at_hand: list[StoreSearch]) -> list[StoreSearch]:
+    """The other stores of this user that can be reached."""
+    from runcard.store.known_stores import known_stores  # noqa: PLC0415 - most records are at hand
+
+    searched = {os.path.realpath(store.path) for store in at_hand}
+    return [StoreSearch(store) for store in known_stores() if store not in searched and os.path.isdir(store)]
 
 
 def _check_indexes(stores: list[StoreSearch]) -> None:

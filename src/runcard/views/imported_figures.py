@@ -68,6 +68,7 @@ def model_lines(instance: JsonObject, escape: Callable[[str], str] = str) -> lis
     for usage in instance.get("models") or ():
         names = (usage.get("model") or "unknown", usage.get("service_tier"))
         title = ", ".join(escape(truncated(name, 80)) for name in names if name)
-        calls = counted(usage.get("calls") or 0, "call")
-        lines.append(f"{title}: {calls}, {cost_or_known(usage.get('cost'), usage.get('known_cost'))}")
+        calls = [] if usage.get("calls") is None else [counted(usage["calls"], "call")]
+        cost = cost_or_known(usage.get("cost"), usage.get("known_cost"))
+        lines.append(f"{title}: {', '.join([*calls, cost])}")
     return lines

@@ -661,3 +661,34 @@ def test_what_is_known_of_a_cost_counts_in_a_session() -> None:
     assert "code_execution" in result.findings[0].message
     page = (result.path / "summary.md").read_text()
     assert "**Total Cost**: ≥ $3.00 (a part is unknown)" in page
+
+
+def test_an_agent_with_several_models_and_service_tiers_has_a_price_row_for_each(cli: Cli) -> None:
+    """The usage is a list; each part has a model, and may have a service tier and the form of a vendor."""
+    parts = [
+        {"model": "claude-haiku-4-5", "usage": {"input_tokens": 1_000_000, "output_tokens": 0}},
+        {"model": "claude-opus-4-5", "input": 1_000_000, "output": 10, "service_tier": "batch"},
+    ]
+    made = {"created_at": "2026-11-02T10:00:00Z", "terminated_at": "2026-11-02T10:05:00Z"}
+    result = runcard.collect(team(instance(usage=parts, **made)))
+    (entry,) = result.document.to_dict()["instances"]
+    own = json.loads((result.path / "instances" / entry["instance_id"] / "metadata.json").read_bytes())
+    assert [(row["model"], row.get("service_tier")) for row in own["price_rows"]] == [
+        ("claude-haiku-4-5", None),
+        ("claude-opus-4-5", "batch"),
+    ]
+    assert entry["model"] == "claude-opus-4-5"
+    assert entry["tokens_used"] == 2_000_010
+    assert entry["cost"] == 3.500125
+    assert own["models"] == entry["models"]
+    assert [(use["model"], use["cost"]) for use in entry["models"]] == [
+        ("claude-haiku-4-5", 1),
+        ("claude-opus-4-5", 2.500125),
+    ]
+    assert cli("verify", "artifacts").code == 0
+
+
+def test_a_fault_in_one_part_of_a_list_of_usage_is_located() -> None:
+    with pytest.raises(runcard.InvalidDocument) as refused:
+        runcard.collect(team(instance(usage=[{"input": 1, "output": 2}, {"outptu": 3, "input": 1}])))
+    assert [found.path for found in refused.value.report.errors] == ["/instances/0/usage/1"]

@@ -12,6 +12,7 @@ from conftest import Cli
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.operations.sessions.import_sessions import ImportProgress, import_sessions
+from runcard.store.ledger import Ledger
 from sessions.collecting.teams import team
 from sessions.importing.claude_sessions import (
     ID,
@@ -237,6 +238,42 @@ def test_a_damaged_import_does_not_count_and_is_not_deleted(session: Session, st
     )
     unchanged = imported(session, store)
     assert (unchanged.action, unchanged.warnings, stored(store)) == ("unchanged", (), [first, third.path])
+
+
+def test_a_damaged_import_is_stored_again_also_beside_one_that_is_kept(session: Session, store: Path) -> None:
+    first = imported(session, store)
+    rewrite(session)
+    second = imported(session, store, again=True).path
+    assert second is not None
+    (second / "instances/main/output.log").write_bytes(b"forged\n")
+    third = imported(session, store)
+    assert (third.action, stored(store)) == ("imported", [first.path, second, third.path])
+
+
+def test_without_a_ledger_and_with_a_forged_one_a_session_is_replaced(session: Session, store: Path) -> None:
+    imported(session, store)
+    shutil.rmtree(store / ".runcard")
+    session.grow()
+    assert imported(session, store).action == "replaced"
+    far = f"9999-12-31_23-59-59-{ID}"
+    with Ledger(str(store)) as ledger:
+        payload = {"kind": "session", "id": ID, "path": far, "sha256": "0" * 64}
+        ledger.append("record.deleted", "2026-11-02T10:00:00Z", payload)
+    session.grow()
+    (newest,) = [imported(session, store).path]
+    assert stored(store) == [newest]
+    assert newest is not None
+    assert newest.name < "9"
+
+
+def test_an_import_that_is_damaged_is_not_named_as_replaced(session: Session, store: Path) -> None:
+    first = imported(session, store).path
+    assert first is not None
+    (first / "instances/main/output.log").write_bytes(b"forged\n")
+    session.grow()
+    second = imported(session, store)
+    assert (second.action, len(second.warnings)) == ("imported", 1)
+    assert events(store) == ["record.closed"] * 2
 
 
 @pytest.mark.parametrize(

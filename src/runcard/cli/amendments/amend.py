@@ -6,7 +6,7 @@ import sys
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, TEXT, by_option, json_option
+from runcard.cli.options import RECORD, TEXT, by_option, json_option
 from runcard.cli.printing import complain, say_done, say_json
 
 
@@ -17,7 +17,7 @@ def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
 
 
 @click.command("amend")
-@click.argument("record", metavar="RECORD", type=PATH)
+@click.argument("record", metavar="RECORD", type=RECORD)
 @click.argument("kind", metavar="note|tag|evaluation|approval", shell_complete=_kinds)
 @click.argument("value", metavar="[VALUE]", required=False, type=TEXT)
 @click.option("--comment", metavar="TEXT", type=TEXT, help="Reason for a tag, an evaluation or an approval.")

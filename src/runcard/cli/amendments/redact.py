@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, TEXT, by_option, dry_run_option, json_option, yes_option
+from runcard.cli.options import RECORD, TEXT, by_option, dry_run_option, json_option, yes_option
 from runcard.cli.printing import complain, say, say_done, say_json
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("redact")
-@click.argument("record", metavar="RECORD", type=PATH)
+@click.argument("record", metavar="RECORD", type=RECORD)
 @click.option("--file", "files", multiple=True, metavar="GLOB", help="Remove these files. Repeatable.")
 @click.option(
     "--event",

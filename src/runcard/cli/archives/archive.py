@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @declare.command("archive")
-@declare.argument("records", nargs=-1, metavar="[RECORD]...", type="PATH")
+@declare.argument("records", nargs=-1, metavar="[RECORD]...", type="RECORD")
 @declare.option(
     "--older-than", type="AGE", help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
 )

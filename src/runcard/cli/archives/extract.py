@@ -5,7 +5,7 @@ from runcard.cli.printing import say, say_json
 
 
 @declare.command("extract")
-@declare.argument("archive", metavar="ARCHIVE", type="PATH")
+@declare.argument("archive", metavar="ARCHIVE", type="RECORD")
 @declare.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @declare.option(
     "--output",

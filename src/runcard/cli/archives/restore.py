@@ -5,7 +5,7 @@ from runcard.cli.printing import say, say_json
 
 
 @declare.command("restore")
-@declare.argument("archive", metavar="ARCHIVE", type="PATH")
+@declare.argument("archive", metavar="ARCHIVE", type="RECORD")
 @declare.option(
     "--to", metavar="DIR", type="PATH", help="Restore into this directory. Default: the store of the record."
 )

@@ -3,12 +3,12 @@
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, TEXT, json_option, yes_option
+from runcard.cli.options import RECORD, TEXT, json_option, yes_option
 from runcard.cli.printing import say_done, say_json
 
 
 @click.command("rm")
-@click.argument("record", metavar="RECORD", type=PATH)
+@click.argument("record", metavar="RECORD", type=RECORD)
 @click.option("--reason", metavar="TEXT", type=TEXT, help="Why it is deleted, for the ledger.")
 @click.option("--force", is_flag=True, help="Delete it even if it fails verification.")
 @yes_option

@@ -3,13 +3,13 @@
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, json_option
+from runcard.cli.options import RECORD, json_option
 from runcard.cli.printing import say_json, say_text
 
 
 @click.command("diff")
-@click.argument("old", metavar="A", type=PATH)
-@click.argument("new", metavar="B", type=PATH)
+@click.argument("old", metavar="A", type=RECORD)
+@click.argument("new", metavar="B", type=RECORD)
 @json_option
 def command(old: str, new: str, as_json: bool) -> int:
     """Show how the records A and B differ: two runs, two sessions, their archives, or bundles.

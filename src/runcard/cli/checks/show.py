@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @declare.command("show")
-@declare.argument("record", metavar="RECORD", type="PATH")
+@declare.argument("record", metavar="RECORD", type="RECORD")
 @declare.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
 @declare.json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:

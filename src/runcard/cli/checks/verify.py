@@ -17,7 +17,7 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
 
 
 @declare.command("verify")
-@declare.argument("paths", nargs=-1, required=True, metavar="PATH...", type="PATH")
+@declare.argument("paths", nargs=-1, required=True, metavar="PATH...", type="RECORD")
 @declare.option(
     "--pin",
     metavar="FILE",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import PATH, json_option
+from runcard.cli.options import PATH, RECORD, json_option
 from runcard.cli.printing import complain_of_settings, say_done
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("close")
-@click.argument("runs", nargs=-1, metavar="[RUN]...", type=PATH)
+@click.argument("runs", nargs=-1, metavar="[RUN]...", type=RECORD)
 @click.option(
     "--outputs", metavar="DIR", type=PATH, help="Store, if no RUN is named. Default: the setting `outputs`."
 )

@@ -3,12 +3,12 @@
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, json_option, output_option
+from runcard.cli.options import PATH, RECORD, json_option, output_option
 from runcard.cli.printing import complain, say, say_json
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("run", metavar="RUN", type=RECORD)
 @click.option(
     "--to", "form", type=click.Choice(["bundle"]), default="bundle", help="Format. Default: bundle."
 )

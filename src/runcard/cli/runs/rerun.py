@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.options import PATH, json_option, yes_option
+from runcard.cli.options import PATH, RECORD, json_option, yes_option
 from runcard.cli.printing import complain, say, say_json
 from runcard.errors import UsageError
 
@@ -23,7 +23,7 @@ _LONG = 1000  # characters: more may have scrolled out of sight
 
 
 @click.command("rerun")
-@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("run", metavar="RUN", type=RECORD)
 @click.option(
     "--outputs",
     metavar="DIR",

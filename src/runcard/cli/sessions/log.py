@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from runcard.cli.options import PATH
+from runcard.cli.options import RECORD
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @click.command("log")
-@click.argument("record", metavar="RECORD", type=PATH)
+@click.argument("record", metavar="RECORD", type=RECORD)
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--instance", metavar="NAME", help="The same as the argument NAME, as in `show`.")
 def command(record: str, name: str | None, instance: str | None) -> int:

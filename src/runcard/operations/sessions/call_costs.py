@@ -68,11 +68,11 @@ class CallSums(Generic[Key]):
         size = sum(counts[0] > tier.above_input_tokens for tier in row.tiers) if row and row.tiers else 0
         place = (key, kind, period, size)
         sums = self._open.get(place)
-        if sums is None or max(sums.counts[0] + counts[0], sums.counts[1] + counts[1]) > MAX_COUNT:
+        if sums is None or sums.counts[0] + counts[0] > MAX_COUNT or sums.counts[1] + counts[1] > MAX_COUNT:
             sums = self._open[place] = SumOfCalls(self._kinds[kind], row, counts[0])
             self._sums.append((key, sums))
         sums.calls += 1
-        sums.counts = list(map(add, sums.counts, counts))
+        sums.counts = [*map(add, sums.counts, counts)]
 
     def charges(self) -> Iterator[tuple[Key, SumOfCalls, CallCharge]]:
         """All calls, by group and price, with what they cost."""

@@ -38,7 +38,7 @@ class UsageReader:
 
     def _usage(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
         given = instance.fields
-        calls = read_usage(given["usage"]).calls if "usage" in given else ()
+        calls = _calls(given["usage"]) if "usage" in given else ()
         tokens = sum_tokens(call.tokens for call in calls) if calls else None
         used = _total_tokens(given, tokens, at, findings)
         usage = InstanceUsage(
@@ -46,7 +46,7 @@ class UsageReader:
             tokens_used=used,
             server_tools=dict(sum((Counter(call.server_tools) for call in calls), Counter())) or None,
             token_source=None if used is None and tokens is None else _token_source(given, calls),
-            model=_only_model(calls),
+            model=_main_model(calls) if isinstance(given.get("usage"), list) else _only_model(calls),
         )
         if "cost" in given:
             return replace(usage, cost=given["cost"], cost_source="given")
@@ -66,16 +66,17 @@ class UsageReader:
     ) -> InstanceUsage:
         """The usage with its cost: as the calls state it, or by the price table."""
         amounts: list[float] = []
-        rows: list[JsonObject | None] = []
+        charges = [self._charge(call, instance) for call in calls]
         sources: set[str | None] = set()
-        for call in calls:
-            charge = self._charge(call, instance)
+        for call, charge in zip(calls, charges, strict=True):
             if charge.cost is None:
                 findings.append(self._unpriced(call, instance, charge, at))
             amount = charge.known_cost if charge.cost is None else charge.cost
             amounts += [] if amount is None else [plain_number(amount)]
-            rows.append(None if charge.row is None else charge.row.to_dict())
             sources.add(None if charge.cost is None else charge.source)
+        rows = [None if charge.row is None else charge.row.to_dict() for charge in charges]
+        if isinstance(instance.fields["usage"], list):
+            usage = replace(usage, models=tuple(map(_model_usage, calls, charges)))
         if not amounts:
             return usage
         usage = replace(usage, price_rows=tuple(distinct_price_rows(rows)))
@@ -87,12 +88,13 @@ class UsageReader:
     def _charge(self, call: Usage, instance: InstanceSpec) -> Charge:
         """The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply."""
         total = replace(call, is_total=True, service_tier=self._tier(call, instance))
-        model, provider = instance.fields.get("model"), instance.fields.get("provider")
-        return self._table.charge(total, provider, instance.created, model)
+        model = instance.fields.get("model")
+        return self._table.charge(total, self._provider(call, instance), instance.created, model)
 
     def _unpriced(self, call: Usage, instance: InstanceSpec, charge: Charge, at: str) -> Finding:
         given = instance.fields
-        model, provider = call.model or given.get("model"), given.get("provider") or call.known_provider
+        model = call.model or given.get("model")
+        provider = self._provider(call, instance) or call.known_provider
         tier = self._tier(call, instance)
         message = missing_price(self._table, charge, model, provider, tier, instance.created)
         part = "known only in part" if charge.known_cost is not None else "unknown"
@@ -106,8 +108,15 @@ class UsageReader:
         )
 
     def _tier(self, call: Usage, instance: InstanceSpec) -> str | None:
-        tier: str | None = instance.fields.get("service_tier") or call.service_tier
-        return tier
+        """As the instance states it; in a list, each part may have one of its own."""
+        given: str | None = instance.fields.get("service_tier")
+        is_list = isinstance(instance.fields["usage"], list)
+        return call.service_tier or given if is_list else given or call.service_tier
+
+    def _provider(self, call: Usage, instance: InstanceSpec) -> str | None:
+        given: str | None = instance.fields.get("provider")
+        is_list = isinstance(instance.fields["usage"], list)
+        return call.known_provider or given if is_list else given
 
 
 def _token_source(given: JsonObject, calls: tuple[Usage, ...]) -> str | None:
@@ -118,18 +127,48 @@ def _token_source(given: JsonObject, calls: tuple[Usage, ...]) -> str | None:
     return weakest(call.source for call in calls)
 
 
+def _calls(usage: object) -> tuple[Usage, ...]:
+    """The usage of an instance, or a list of them."""
+    parts = usage if isinstance(usage, list) else [usage]
+    return tuple(call for part in parts for call in read_usage(part).calls)
+
+
 def _only_model(calls: tuple[Usage, ...]) -> str | None:
     models = {call.model for call in calls}
     return models.pop() if len(models) == 1 else None
 
 
+def _main_model(calls: tuple[Usage, ...]) -> str | None:
+    """The model with most output; None if a part does not name its model."""
+    outputs: Counter[str | None] = Counter()
+    for call in calls:
+        outputs[call.model] += call.tokens.output or 0
+    return None if None in outputs or not outputs else max(outputs, key=lambda model: outputs[model])
+
+
+def _model_usage(call: Usage, charge: Charge) -> JsonObject:
+    """A part of the usage, as documents list it."""
+    facts = {"provider": call.known_provider, "service_tier": call.service_tier}
+    cost = charge.known_cost if charge.cost is None else charge.cost
+    return {
+        "model": call.model,
+        **{name: value for name, value in facts.items() if value is not None},
+        "tokens": _by_class(call.tokens),
+        "token_source": call.source,
+        **({} if cost is None else {"known_cost" if charge.cost is None else "cost": plain_number(cost)}),
+    }
+
+
 def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
     """Errors in the usage of an instance."""
-    if "usage" in given:
+    usage = given.get("usage", [])
+    is_list = isinstance(usage, list)
+    for number, part in enumerate(usage if is_list else [usage]):
         try:
-            read_usage(given["usage"])
+            read_usage(part)
         except UsageError as error:
-            yield finding("spec.usage", f"{at}/usage", error.message, hint=error.hint)
+            pointer = f"{at}/usage/{number}" if is_list else f"{at}/usage"
+            yield finding("spec.usage", pointer, error.message, hint=error.hint)
 
 
 def _total_tokens(given: JsonObject, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:

@@ -4,8 +4,8 @@ The new import is published first. Then an entry in the ledger says what it repl
 as `prune` does it: with a tombstone, and only if it is unchanged. So at every moment there is at least one; after a kill
 there may be two, and the next import deletes the earlier one.
 
-Invariant: an import that was amended or signed is never deleted, nor is one whose files are not the beginning of those that
-are there now.
+Invariant: an import that was amended or signed is never deleted, nor is one whose files were rewritten since, nor one that
+has something which the new import has not.
 """
 
 import contextlib
@@ -41,7 +41,8 @@ from runcard.store.record import Record
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.instance_copies import TranscriptSource
 
-_SECOND = timedelta(seconds=1)
+_UP_TO_DATE = {Change.SAME, Change.AHEAD}
+_SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
 _ADVICE = "pass --again to store it beside that, as it is now"
 
 
@@ -96,7 +97,8 @@ class EarlierImports:
         if current is not None:
             return NotImported("unchanged", current)
         kept = next(((each, reason) for each in imports if (reason := each.reason_to_keep)), None)
-        if kept is None or self.replaced:
+        is_damaged = any(each.found.change in _UP_TO_DATE for each in imports)
+        if kept is None or self.replaced or is_damaged:
             return None
         stored, reason = kept
         path = printable(stored.record.path)
@@ -106,9 +108,10 @@ class EarlierImports:
         """The time for the name of a new import: later than all that the session had, because names are not used again."""
         if not self.replaced:
             return moment
-        names = (entry.path for entry in entries_about(self._index.store, self._id))
-        times = [start[0] + _SECOND for name in names if (start := start_in(name)) is not None]
-        return max(moment, *times)
+        starts = (start_in(entry.path) for entry in entries_about(self._index.store, self._id))
+        # A time in the far future is no time of an import: clocks differ by less.
+        taken = [start[0] + _SECOND for start in starts if start is not None and start[0] < moment + _DAY]
+        return max([moment, *taken])
 
     def check(self) -> None:
         """Raise SameContentError if another process has imported the session meanwhile; only under the ledger's lock."""
@@ -125,10 +128,7 @@ class EarlierImports:
         """
         for each in list(self.replaced):
             try:
-                reason = self._loss(each, new, document)
-                if reason is None:
-                    self._enter(new.name, document, each)
-                    reason = self._delete(new.name, each.record.name)
+                reason = self._loss(each, new, document) or self._replace(each, new.name, document)
             except RuncardError as error:
                 reason = error.message
             if reason is not None:
@@ -158,7 +158,7 @@ class EarlierImports:
 
     def _is_current(self, each: StoredImport) -> bool:
         """Whether an import has all that the files have now; one that is damaged has not."""
-        return each.found.change in {Change.SAME, Change.AHEAD} and self._index.is_whole(each.record)
+        return each.found.change in _UP_TO_DATE and self._index.is_whole(each.record)
 
     def _is_replaced(self, each: StoredImport) -> bool:
         folder = (
@@ -167,7 +167,19 @@ class EarlierImports:
         is_here = folder is None or folder == layout.archive_folder(self._index.store)
         return each.found.change is Change.GROWN and each.reason_to_keep is None and is_here
 
-    def _enter(self, name: str, document: Team, replaced: StoredImport) -> None:
+    def _replace(self, old: StoredImport, name: str, document: Team) -> str | None:
+        """Delete an import, its directory and its archive; returns why they were not deleted."""
+        copies = copies_of(self._index.store, old.record.name)
+        for copy in copies:
+            reason = reason_to_keep(copy)
+            if reason is not None and (copy.entry is not None or os.path.lexists(copy.path)):
+                return reason
+        self._enter(old, name, document)
+        for copy in copies:
+            delete(copy, why=f"it was imported again as {name}", is_wanted=partial(_is_unamended, copy))
+        return "it was amended meanwhile" if any(os.path.lexists(copy.path) for copy in copies) else None
+
+    def _enter(self, replaced: StoredImport, name: str, document: Team) -> None:
         """Add the entry to the ledger, unless a process that was killed has done so."""
         old, now = replaced.record.name, Clock().timestamp()
         payload = entry_payload(
@@ -182,17 +194,6 @@ class EarlierImports:
             entries = entries_about(self._index.store, self._id)
             if not any(entry.event == REIMPORTED and entry.replaces == old for entry in entries):
                 ledger.append(REIMPORTED, now, payload)
-
-    def _delete(self, name: str, old: str) -> str | None:
-        """Delete an import, its directory and its archive; returns why they were not deleted."""
-        copies = copies_of(self._index.store, old)
-        reasons = [(copy, reason_to_keep(copy)) for copy in copies]
-        for copy, reason in reasons:
-            if reason is not None and (copy.entry is not None or os.path.lexists(copy.path)):
-                return reason
-        for copy in copies:
-            delete(copy, why=f"it was imported again as {name}", is_wanted=partial(_is_unamended, copy))
-        return None
 
 
 def _sources_of(record: Record, document: Team, tool: str) -> Sequence[StoredSource]:

@@ -18,7 +18,6 @@ from runcard.errors import UsageError
 from runcard.transcripts.calls import (
     MAIN,
     NO_TIME,
-    Call,
     CallOrigin,
     Counts,
     UsageKind,
@@ -98,6 +97,8 @@ _USER = b'"type":"user"'
 _FIRST_ID = re.compile(rb'\{"parentUuid":(?:null|"[0-9a-f-]{36}"),')
 _MOST_HEADS = 1000  # of a file that are remembered
 _TIME = re.compile(rb'"timestamp"\s*:\s*"([^"\\]{1,40})"')
+_SYNTHETIC = "<synthetic>"  # the model of messages that no model wrote
+_TIER_FACTS = ("service_tier", "speed", "inference_geo")
 _PLACEHOLDER = 2  # output tokens of a message that has only begun
 
 
@@ -116,7 +117,7 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
         content.lines = number
         if reader.began < 0 and not start:
             reader.find_beginning(line)
-        has_usage = is_complete and line.find(b'"usage"', -_TAIL) >= 0
+        has_usage = is_complete and line.rfind(b'"usage"', -_TAIL) >= 0
         if has_usage and reader.read_common(line):
             continue
         is_user = is_complete and reader.is_user(line)
@@ -202,10 +203,7 @@ class _SessionReader:
             self._content.add_unread(number, f"usage: {error.message}"[:200])
 
     def read_common(self, line: bytes) -> bool:
-        """Read an assistant record of the common form; False for any other line.
-
-        The first line of an agent and of a model is read by `_add`, which fills the caches.
-        """
+        """Read an assistant record of the common form; False for any other line, which `read_record` reads."""
         try:
             record = self._decode(line)
         except self._errors:
@@ -222,17 +220,16 @@ class _SessionReader:
             return False
         time = max(NO_TIME, round(record.timestamp.timestamp() * 1000))
         is_copy = record.forkedFrom is not MISSING or 0 <= time < self.began
-        kind = self._kinds.get(
-            (message.model, (usage.service_tier, usage.speed, usage.inference_geo), is_final)
+        tier = (usage.service_tier, usage.speed, usage.inference_geo)
+        names = (
+            *(record.agentId, record.isSidechain, record.attributionAgent),
+            *(record.sessionId, record.cwd, record.gitBranch, is_copy),
         )
-        origin = self._origins.get(
-            (
-                *(record.agentId, record.isSidechain, record.attributionAgent),
-                *(record.sessionId, record.cwd, record.gitBranch, is_copy),
-            )
-        )
+        kind, origin = self._kinds.get((message.model, tier, is_final)), self._origins.get(names)
         if kind is None or origin is None:
-            return False
+            if message.model == _SYNTHETIC:
+                return False
+            kind, origin = self._kind(message.model, tier, is_final=is_final), self._origin(names)
         counts = (sent, usage.output_tokens, usage.cache_read_input_tokens, written - long, long, 0)
         key = call_key(message.id, record.requestId)
         self._content.calls.add_counts(key, time, kind, origin, counts)
@@ -241,7 +238,7 @@ class _SessionReader:
     def _add(self, number: int, record: dict[str, Any], inner: dict[str, Any], agent: str | None) -> None:
         message: dict[str, Any] = inner["message"]
         model = text_of(message.get("model"))
-        if model == "<synthetic>" or inner.get("isApiErrorMessage") is True:
+        if model == _SYNTHETIC or inner.get("isApiErrorMessage") is True:
             return
         call_id, request = message.get("id"), inner.get("requestId")
         request = request if isinstance(request, str) else None
@@ -255,14 +252,24 @@ class _SessionReader:
         origin = self._origin((*_origin_names(record, inner, agent), self._is_copy(record, time)))
         for position, (kind, counts) in enumerate(self._usages(message, model)):
             own_key = call_key(f"{call_id}#{position}", request) if position else key
-            self._content.calls.add(own_key, Call(time, origin, kind, counts))
+            number = self._content.calls.kind_number(kind)
+            self._content.calls.add_counts(own_key, time, number, origin, counts)
 
-    def _origin(self, names: tuple[object, ...]) -> CallOrigin:
+    def _kind(self, model: str, tier: tuple[str | None, ...], *, is_final: bool) -> int:
+        """The number of a kind with plain counts, which is remembered."""
+        source: Source = "reported" if is_final else "partial"
+        facts = dict(zip(_TIER_FACTS, tier, strict=True))
+        kind = UsageKind(text_of(model), None, anthropic.plain_tier(facts), source)
+        number = self._kinds[model, tier, is_final] = self._content.calls.kind_number(kind)
+        return number
+
+    def _origin(self, names: tuple[object, ...]) -> int:
+        """The number of an origin, which is remembered."""
         if any(not isinstance(name, str | bool | None) for name in names):
             names = tuple(name if isinstance(name, str | bool) else None for name in names)
         if (number := self._origins.get(names)) is None:
             number = self._origins[names] = self._content.calls.origin_number(self._new_origin(*names))
-        return self._content.calls.origins[number]
+        return number
 
     def _new_origin(self, *names: object) -> CallOrigin:
         agent, is_sidechain, role, session, cwd, branch, is_copy = names
@@ -286,9 +293,6 @@ class _SessionReader:
         if plain is not None:
             is_final = _is_final(message, plain[1])
             kind = UsageKind(model, None, anthropic.plain_tier(usage), "reported" if is_final else "partial")
-            tier = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-            if all(isinstance(name, str | None) for name in (*tier, message.get("model"))):
-                self._kinds[message.get("model"), tier, is_final] = self._content.calls.kind_number(kind)
             return [(kind, (*plain, 0))]
         whole = anthropic.read(ReplyFields(message), ReplyFields(usage, "usage"))
         calls = []

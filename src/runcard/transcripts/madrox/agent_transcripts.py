@@ -29,7 +29,7 @@ _MOST_DAYS = 400  # of an instance in which sessions of Codex are looked for
 _DAY = timedelta(days=1)
 
 
-class WorkspaceSession(NamedTuple):
+class InstanceSession(NamedTuple):
     """A session of another tool that belongs to an instance."""
 
     files: SessionFiles
@@ -42,7 +42,7 @@ class WorkspaceSession(NamedTuple):
         return self.between is None or self.between[0] <= time <= self.between[1]
 
 
-def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]) -> list[WorkspaceSession]:
+def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]) -> list[InstanceSession]:
     """The sessions of the agents of these instances."""
     by_workspace: dict[str, list[TeamInstance]] = {}
     for instance in instances:
@@ -56,7 +56,7 @@ def agent_sessions(instances: Iterable[TeamInstance], environ: Mapping[str, str]
         ):
             only = owners[0] if len(owners) == 1 else None
             is_own = only is not None and _is_own(workspace, only)
-            found.append(WorkspaceSession(session, owners[0].session, only, None if is_own else _time(owners)))
+            found.append(InstanceSession(session, owners[0].session, only, None if is_own else _time(owners)))
     return found
 
 
@@ -130,9 +130,9 @@ def _sessions_in(tool: str, folders: list[str], workspace: str) -> Iterator[Sess
             yield session
 
 
-def agent_calls(sessions: Iterable[WorkspaceSession]) -> TranscriptCalls:
+def agent_calls(sessions: Iterable[InstanceSession]) -> TranscriptCalls:
     """The calls in the sessions of agents, as those of their instances; each call once."""
-    owners: dict[tuple[str, str], list[WorkspaceSession]] = {}
+    owners: dict[tuple[str, str], list[InstanceSession]] = {}
     files: dict[str, TranscriptFile] = {}
     for session in sessions:
         owners.setdefault((session.files.tool, session.files.session), []).append(session)
@@ -144,7 +144,7 @@ def agent_calls(sessions: Iterable[WorkspaceSession]) -> TranscriptCalls:
     return read
 
 
-def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], list[WorkspaceSession]]) -> CallTable:
+def _of_instances(table: CallTable, owners: Mapping[tuple[str, str], list[InstanceSession]]) -> CallTable:
     def origin(old: CallOrigin, time: int) -> CallOrigin | None:
         known = owners.get(
             (old.tool, old.session or ""), ()

@@ -1,0 +1,19 @@
+"""The names of records, for the completion of a shell."""
+
+from runcard.catalog.searching import names_beginning_with
+from runcard.errors import RuncardError
+from runcard.operations.catalog.open import open_catalog
+
+_MOST = 50
+
+
+def complete_record(beginning: str) -> list[tuple[str, str]]:
+    """Ids and names that begin like this, newest first, each with what it is; none for a path, and none if that fails."""
+    if "/" in beginning or beginning.startswith((".", "~")):
+        return []
+    latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
+    try:
+        with open_catalog() as database:
+            return [*latest, *names_beginning_with(database, beginning, _MOST)]
+    except (RuncardError, OSError):
+        return latest
