@@ -27,6 +27,11 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
     return {name: Column(name, f"{alias}.{name}", kind) for name in names.split()}
 
 
+# Another record has this id and another content. A session can be collected again under its id: it gets another directory.
+_CONFLICT = (
+    "EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
+    "AND (o.kind = 'run' OR o.name = r.name))"
+)
 _OF_SESSION = "FROM records r WHERE r.id = i.record"
 
 _RECORD: dict[str, Column] = {
@@ -44,6 +49,7 @@ _RECORD: dict[str, Column] = {
     **_plain("r", "cost known_cost", "cost"),
     "archived": Column("archived", "r.is_archived", "flag"),
     "at_least": Column("at_least", "r.at_least", "flag"),
+    "conflict": Column("conflict", _CONFLICT, "flag"),
 }
 _INSTANCE: dict[str, Column] = {
     **_plain("i", "name role model status parent token_source error error_category", "text"),

@@ -72,7 +72,7 @@ def command(
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
     and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
 
-    Exit codes: 0 done, 2 a store could not be looked at.
+    Exit codes: 0 done, 2 a store could not be looked at, the catalog could not be brought up to date, or one id has several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -91,7 +91,16 @@ def command(
         say_empty("nothing found")
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are listed as they were")
-    return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
+    for own in found.conflicts:
+        complain(
+            "Warning",
+            f"{own} has several contents",
+            hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
+        )
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
 def _print_csv(found: "RecordList") -> None:
