@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
 
-_WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
+_WHATS = (
+    "records",
+    "runs",
+    "sessions",
+    "instances",
+    "calls",
+    "experiments",
+)  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
 
 
@@ -66,7 +73,8 @@ def command(
     as_json: bool,
     **filters: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """List runs and sessions, newest first, of all stores on this machine, archived ones included.
+    """List runs and sessions, newest first, of all stores on this machine, archived ones included; or the agents of
+    sessions (instances), the model calls of runs (calls), or the experiments that have runs.
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
