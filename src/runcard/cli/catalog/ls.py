@@ -11,8 +11,6 @@ from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
 
 if TYPE_CHECKING:
-    from runcard.catalog.columns import Column
-    from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
 
 _WHATS = (
@@ -119,22 +117,11 @@ def _print_csv(found: "RecordList") -> None:
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
-    from runcard.views.record_table import record_cells  # noqa: PLC0415
-    from runcard.views.table import table_lines  # noqa: PLC0415
+    from runcard.views.record_table import record_lines, with_values  # noqa: PLC0415
 
-    columns = found.columns
-    if is_default:  # without columns that are empty
-        columns = [column for column in columns if any(row[column.name] is not None for row in found.rows)]
+    columns = with_values(found.columns, found.rows) if is_default else found.columns
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = [record_cells(row, columns) for row in found.rows]
-    numbers = [_is_number(column, found.rows) for column in columns]
-    lines = table_lines([column.name for column in columns], rows, numbers, width)
+    lines = record_lines(columns, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))
-
-
-def _is_number(column: "Column", rows: "list[JsonObject]") -> bool:
-    if column.type in {"text", "time", "flag"}:
-        return False
-    return not any(isinstance(row[column.name], str) for row in rows)
