@@ -7,21 +7,19 @@ Words cannot be taken out of this kind of index. Those of records that are gone 
 half of it is of that kind, and as soon as a transcript has changed: after `redact`, removed text must not stay.
 """
 
-import contextlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.transcript_text import PART, Part, Words, parts_of
 from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record
 
 _BATCH = 64  # parts that are written at once
-_BUILDING = 600  # seconds to wait for another process that reads transcripts
+_BUILDING = 60  # seconds to wait for another process that reads transcripts
 _SMALL = 100  # parts of an index that is not worth to start anew
 
 _TABLES = """
@@ -110,17 +108,27 @@ def update_index(database: CatalogDatabase, with_progress: WithProgress = iter) 
 
     What cannot be read or written is left out: it is read when it is searched.
     """
-    with contextlib.suppress(sqlite3.Error, RuncardError, OSError), database.locked("transcripts", _BUILDING):
-        _create(database)
+    try:
+        with database.locked("transcripts", _BUILDING):
+            _update(database, with_progress)
+    except CatalogError as error:
+        if error.is_damaged:
+            raise
+    except (RuncardError, OSError):
+        pass
+
+
+def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
+    _create(database)
+    stale = _stale(database)
+    if stale and _is_mostly_gone(database):
+        _restart(database)
         stale = _stale(database)
-        if stale and _is_mostly_gone(database):
-            _restart(database)
-            stale = _stale(database)
-        try:
-            _add_all(database, with_progress(stale))
-        except _ChangedError:
-            _restart(database)
-            _add_all(database, with_progress(_stale(database)))
+    try:
+        _add_all(database, with_progress(stale))
+    except _ChangedError:
+        _restart(database)
+        _add_all(database, with_progress(_stale(database)))
 
 
 def candidates(database: CatalogDatabase, words: Words) -> Candidates:
@@ -136,10 +144,9 @@ def candidates(database: CatalogDatabase, words: Words) -> Candidates:
         for record, file, *place in database.query(sql, (_match(database, words),)):
             parts.setdefault(record, {}).setdefault(file, []).append(PartPlace(*place))
         unread = database.query(f"SELECT path FROM records r WHERE NOT {_INDEXED}").fetchall()  # noqa: S608
-    except sqlite3.Error as error:  # there is no index, or a damaged one
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-            with contextlib.suppress(sqlite3.Error):
-                _restart(database)
+    except CatalogError as error:
+        if error.is_damaged:
+            raise
         return Candidates({}, {path for (path,) in database.query("SELECT path FROM records")})
     return Candidates(parts, {path for (path,) in unread})
 
@@ -197,6 +204,8 @@ def _add_all(database: CatalogDatabase, records: Iterable[tuple[int, str, str, s
         try:
             _add(database, batch, store, name, path)
             is_complete = True
+        except CatalogError:
+            raise
         except (RuncardError, OSError):
             is_complete = False
         batch.add("transcript_records", (store, name, fingerprint, int(is_complete)))

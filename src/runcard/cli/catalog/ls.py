@@ -82,7 +82,8 @@ def command(
     With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
     options allow. The first such search builds an index, which later ones only bring up to date.
 
-    Exit codes: 0 done, 2 a store or a record could not be looked at.
+    Exit codes: 0 done, 2 a store or a record could not be looked at, the catalog could not be brought up to date, or one id has
+    several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -104,7 +105,16 @@ def command(
         say_empty("nothing found")
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are listed as they were")
-    return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
+    for own in found.conflicts:
+        complain(
+            "Warning",
+            f"{own} has several contents",
+            hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
+        )
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
 def _search(what: str, filters: dict[str, Any], **options: Any) -> "TranscriptHits":  # noqa: ANN401 - see above
@@ -144,7 +154,10 @@ def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
         complain("Warning", f"{path} was not searched: {reason}", hint=f"see: runcard verify {path}")
     for store in hits.unreachable:
         complain("Warning", f"{store} cannot be reached: its transcripts were not searched")
-    return ExitCode.WARNINGS if hits.unreachable or hits.unread else ExitCode.OK
+    if hits.warning is not None:
+        complain("Warning", hits.warning)
+    has_warnings = hits.unreachable or hits.unread or hits.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
 def _print_csv(columns: "list[Column]", rows: "list[JsonObject]") -> None:

@@ -45,6 +45,7 @@ class TranscriptHits:
     has_more: bool = False  # whether the limit left out some
     unreachable: tuple[str, ...] = ()  # stores that could not be looked at
     unread: list[tuple[str, str]] = field(default_factory=list)  # records that could not be read, and why
+    warning: str | None = None  # why the catalog is not up to date
 
     def to_dict(self) -> JsonObject:
         return {
@@ -77,8 +78,9 @@ def search_transcripts(
         found = list_table(database, table, asked, names, sort)
         known = _OF_A_HIT | {column.name: column for column in found.columns}
         hits = TranscriptHits([known[name] for name in wanted])
-        hits.unreachable = tuple(unreachable_stores(database))
-        update_index(database, with_progress)
+        hits.unreachable, hits.warning = tuple(unreachable_stores(database)), database.warning
+        if database.warning is None:  # it can be written
+            update_index(database, with_progress)
         rows = (dict(zip(names, row, strict=True)) for row in found.rows)
         _find(database, hits, rows, words, limit)
     return hits
