@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.catalog.filter_options import filter_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
@@ -40,16 +41,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
 @click.command("ls")
 @click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
-@click.option("--model", metavar="TEXT", help="Only those of a model whose name contains TEXT.")
-@click.option("--status", metavar="STATUS", help="Only those with this status, such as failed.")
-@click.option("--since", metavar="WHEN", help="Only those that started since: 7d, 12h, 2026-11-01.")
-@click.option("--until", metavar="WHEN", help="Only those that started before.")
-@click.option("--experiment", metavar="NAME", help="Only those of an experiment.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only those with this tag. Repeatable.")
-@click.option("--where", metavar="CONDITION", help="Only those for which this is true: 'cost > 0.5'.")
-@click.option(
-    "--text", metavar="WORDS", help="Only those with these words in names, errors, labels or values."
-)
+@filter_options
 @click.option(
     "--transcripts",
     is_flag=True,
