@@ -44,15 +44,11 @@ def cost_cell(row: JsonObject) -> str:
     if cost is not None and not row.get("at_least"):
         return money(cost)
     amount = cost if cost is not None else known
-    return (
-        ""
-        if amount is None
-        else money_at_least(amount)
-        if amount
-        else "unknown"
-        if cost is None
-        else money(0)
-    )
+    if amount is None:
+        return "unknown" if row.get("calls") or row.get("tokens") else ""
+    if amount:
+        return money_at_least(amount)
+    return "unknown" if cost is None else money(0)
 
 
 def _local_time(text: str) -> str:

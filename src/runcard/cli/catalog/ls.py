@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 _WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
+_IDS = frozenset({"id", "session"})
+_LEFT_OUT = (
+    "kind",
+    "role",
+    "duration",
+    "instances",
+    "experiment",
+)  # where the terminal is too narrow, in this order
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
@@ -27,7 +35,10 @@ class _Names(click.ParamType[tuple[str, ...]]):
     def convert(self, value: object, *_: object) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        if not names:
+            self.fail("a name is missing")
+        return names
 
 
 @click.command("ls")
@@ -70,7 +81,7 @@ def command(
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
-    and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
+    and parentheses. On a terminal the table fits its width, and may have fewer columns; otherwise nothing is cut.
 
     Exit codes: 0 done, 2 a store could not be looked at.
     """
@@ -84,7 +95,7 @@ def command(
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
-        _print_csv(found)
+        _print_csv(found, is_default=columns is None)
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
@@ -94,27 +105,49 @@ def command(
     return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
 
 
-def _print_csv(found: "RecordList") -> None:
+def _print_csv(found: "RecordList", *, is_default: bool) -> None:
     from runcard.views.costs_table import csv_text  # noqa: PLC0415
 
     names = [column.name for column in found.columns]
-    say_text(csv_text(names, [[row[name] for name in names] for row in found.rows]))
+    if is_default:  # what the table says with "≥" and "unknown"
+        names += ["known_cost", "at_least"]
+    say_text(csv_text(names, [[_csv_cell(row[name]) for name in names] for row in found.rows]))
+
+
+def _csv_cell(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
     from runcard.views.record_table import record_cells  # noqa: PLC0415
-    from runcard.views.table import table_lines  # noqa: PLC0415
+    from runcard.views.screen_parts import columns_of  # noqa: PLC0415
 
-    columns = found.columns
-    if is_default:  # without columns that are empty
-        columns = [column for column in columns if any(row[column.name] is not None for row in found.rows)]
+    rows = [record_cells(row, found.columns) for row in found.rows]
+    cells = dict(zip(found.columns, zip(*rows, strict=True), strict=True))
+    if is_default:
+        cells = {column: texts for column, texts in cells.items() if any(texts)}
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = [record_cells(row, columns) for row in found.rows]
-    numbers = [_is_number(column, found.rows) for column in columns]
-    lines = table_lines([column.name for column in columns], rows, numbers, width)
+    lines = _table(cells, found.rows, width)
+    for name in _LEFT_OUT if is_default else ():
+        if width is None or max(map(columns_of, lines)) <= width:
+            break
+        cells = {column: texts for column, texts in cells.items() if column.name != name}
+        lines = _table(cells, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))
+
+
+def _table(cells: "dict[Column, tuple[str, ...]]", rows: "list[JsonObject]", width: int | None) -> list[str]:
+    from runcard.views.table import least_width, table_lines  # noqa: PLC0415
+
+    numbers = [_is_number(column, rows) for column in cells]
+    least = [
+        max(map(len, texts)) if column.type == "time" else least_width(texts, is_id=column.name in _IDS)
+        for column, texts in cells.items()
+    ]
+    names = [column.name for column in cells]
+    return table_lines(names, list(zip(*cells.values(), strict=True)), numbers, width, least)
 
 
 def _is_number(column: "Column", rows: "list[JsonObject]") -> bool:
