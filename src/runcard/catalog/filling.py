@@ -66,18 +66,22 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
+    database.make_indexes()
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
 
-def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
-    """Bring the rows of a store up to date as far as it says that it changed; None where it did not."""
+def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> FillResult | None:
+    """Bring the rows of a store up to date as far as it says that it changed; None where it did not.
+
+    Raises StoreError when another process is still reading it for the first time after `wait` seconds.
+    """
     number = _store_number(database, store)
     now, before = _look(store), _cursor(database, number)
     if now is None:
         return _unreachable(database, store, number)
     if before is None:
-        return _fill_once(database, store, number)
+        return _fill_once(database, store, number, wait)
     running = [
         name
         for (name,) in database.query(
@@ -107,9 +111,9 @@ def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
     return FillResult(store, len(known), len(changed), len(removed))
 
 
-def _fill_once(database: CatalogDatabase, store: str, number: int) -> FillResult | None:
+def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
-    with database.locked("filling", _FILLING):
+    with database.locked("filling", wait):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
@@ -129,8 +133,16 @@ def _store_number(database: CatalogDatabase, store: str) -> int:
     return int(found[0])
 
 
+def was_read(database: CatalogDatabase, store: str) -> bool:
+    """Whether the rows of a store are all there, even if they are not the newest."""
+    path = json_name(os.path.abspath(store)).text
+    sql = "SELECT 1 FROM stores WHERE path = ? AND (cursor IS NOT NULL OR NOT is_reachable)"
+    return database.query(sql, (path,)).fetchone() is not None
+
+
 def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
-    database.query("UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ?", (number,))
+    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable"
+    database.query(sql, (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)
 
@@ -181,6 +193,8 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
     tables: TableRows = {table: [] for table in COLUMNS_OF}
     for own, place in enumerate(places, first):
         rows = read_rows(_record(place))
+        if "problem" in rows.record and not os.path.lexists(place.path):
+            continue  # it was removed meanwhile
         tables["records"].append(
             (
                 *(own, store, place.text, json_name(os.path.abspath(place.path)).text),

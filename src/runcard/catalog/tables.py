@@ -56,9 +56,6 @@ CREATE TABLE records (
     first_error TEXT,
     UNIQUE (store, name)
 );
-CREATE INDEX records_by_id ON records (record_id);
-CREATE INDEX records_by_time ON records (kind, started);
-CREATE INDEX records_by_experiment ON records (experiment, started);
 CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
     record INTEGER NOT NULL,
     key TEXT NOT NULL,
@@ -66,8 +63,6 @@ CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
     text TEXT,
     PRIMARY KEY (record, key)
 ) WITHOUT ROWID;
-CREATE INDEX facts_by_number ON facts (key, number);
-CREATE INDEX facts_by_text ON facts (key, text);
 CREATE TABLE instances (
     record INTEGER NOT NULL,
     instance_id TEXT NOT NULL,
@@ -104,7 +99,6 @@ CREATE TABLE files (
     sha256 BLOB NOT NULL,
     PRIMARY KEY (record, is_input, path)
 ) WITHOUT ROWID;
-CREATE INDEX files_by_digest ON files (sha256);
 CREATE TABLE relations (
     record INTEGER NOT NULL,
     type TEXT NOT NULL,
@@ -114,6 +108,26 @@ CREATE TABLE relations (
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+
+# Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
+# there are, is read from an index alone. `lists` have what people filter by most.
+_LISTED = "cost, known_cost, seconds, calls, input, output"
+INDEXES = {
+    "records_by_id": "records (record_id)",
+    "records_lists": f"records (started DESC, kind, status, model, experiment, {_LISTED})",
+    "records_by_cost": "records (cost DESC)",
+    "records_by_model": "records (model, started DESC)",
+    "facts_by_number": "facts (key, number)",
+    "facts_by_text": "facts (key, text)",
+    "facts_by_value": "facts (key, coalesce(number, text) DESC)",
+    "instances_lists": f"instances (started DESC, role, status, model, name, {_LISTED})",
+    "instances_by_cost": "instances (cost DESC)",
+    "instances_by_name": "instances (name, started DESC)",
+    "instances_by_model": "instances (model, started DESC)",
+    "instances_by_role": "instances (role, started DESC)",
+    "instances_by_status": "instances (status, started DESC)",
+    "files_by_digest": "files (sha256)",
+}
 
 # What users ask by SQL. A view keeps its columns and their meaning; a changed one gets another number. Costs are dollars,
 # times are texts in UTC, as in documents.

@@ -11,20 +11,10 @@ from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
 
 if TYPE_CHECKING:
-    from runcard.catalog.columns import Column
-    from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
 
 _WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
-_IDS = frozenset({"id", "session"})
-_LEFT_OUT = (
-    "kind",
-    "role",
-    "duration",
-    "instances",
-    "experiment",
-)  # where the terminal is too narrow, in this order
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
@@ -83,7 +73,7 @@ def command(
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
     and parentheses. On a terminal the table fits its width, and may have fewer columns; otherwise nothing is cut.
 
-    Exit codes: 0 done, 2 a store could not be looked at.
+    Exit codes: 0 done, 2 a store could not be looked at, the catalog could not be brought up to date, or one id has several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -102,7 +92,16 @@ def command(
         say_empty("nothing found")
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are listed as they were")
-    return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
+    for own in found.conflicts:
+        complain(
+            "Warning",
+            f"{own} has several contents",
+            hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
+        )
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
 def _print_csv(found: "RecordList", *, is_default: bool) -> None:
@@ -119,38 +118,11 @@ def _csv_cell(value: object) -> object:
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
-    from runcard.views.record_table import record_cells  # noqa: PLC0415
-    from runcard.views.screen_parts import columns_of  # noqa: PLC0415
+    from runcard.views.record_table import record_lines, short_table, with_values  # noqa: PLC0415
 
-    rows = [record_cells(row, found.columns) for row in found.rows]
-    cells = dict(zip(found.columns, zip(*rows, strict=True), strict=True))
-    if is_default:
-        cells = {column: texts for column, texts in cells.items() if any(texts)}
+    columns = with_values(found.columns, found.rows) if is_default else found.columns
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = _table(cells, found.rows, width)
-    for name in _LEFT_OUT if is_default else ():
-        if width is None or max(map(columns_of, lines)) <= width:
-            break
-        cells = {column: texts for column, texts in cells.items() if column.name != name}
-        lines = _table(cells, found.rows, width)
+    lines = (short_table if is_default else record_lines)(columns, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))
-
-
-def _table(cells: "dict[Column, tuple[str, ...]]", rows: "list[JsonObject]", width: int | None) -> list[str]:
-    from runcard.views.table import least_width, table_lines  # noqa: PLC0415
-
-    numbers = [_is_number(column, rows) for column in cells]
-    least = [
-        max(map(len, texts)) if column.type == "time" else least_width(texts, is_id=column.name in _IDS)
-        for column, texts in cells.items()
-    ]
-    names = [column.name for column in cells]
-    return table_lines(names, list(zip(*cells.values(), strict=True)), numbers, width, least)
-
-
-def _is_number(column: "Column", rows: "list[JsonObject]") -> bool:
-    if column.type in {"text", "time", "flag"}:
-        return False
-    return not any(isinstance(row[column.name], str) for row in rows)
