@@ -3,8 +3,12 @@
 import csv
 import io
 import json
+import os
+import pty
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +87,37 @@ def test_a_table_for_people(cli: Cli) -> None:
     ]
     assert all("claude-sonnet-4-5   1,200  $0.006" in line for line in lines[1:])
     assert len(lines) == 4
+
+
+@pytest.mark.usefixtures("project")
+def test_csv_says_which_costs_are_lower_bounds(cli: Cli) -> None:
+    rows = list(csv.DictReader(io.StringIO(cli("ls", "--csv").out)))
+    assert [(row["known_cost"], row["at_least"]) for row in rows if row["kind"] == "run"] == [
+        ("0.006", "false")
+    ] * 3
+
+
+@pytest.mark.usefixtures("project")
+def test_on_a_narrow_terminal_ids_stay_different_and_times_whole(cli: Cli) -> None:
+    lines = _on_a_terminal("ls", "runs", columns=80)
+    assert max(map(len, lines)) <= 80
+    assert "duration" not in lines[0]
+    shown = [line.split()[0].removesuffix("…") for line in lines[1:]]
+    assert len(set(shown)) == 3
+    assert [cli("show", part).code for part in shown] == [0, 0, 0]
+    assert all(re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d  ", line) for line in lines[1:])
+
+
+def _on_a_terminal(*arguments: str, columns: int) -> list[str]:
+    """What the command prints on a terminal of this width."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "runcard", *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    subprocess.run(command, stdout=theirs, env=environment, check=True, timeout=60)
+    os.close(theirs)
+    printed = os.read(ours, 65536).decode()
+    os.close(ours)
+    return printed.splitlines()
 
 
 @pytest.mark.usefixtures("project")
@@ -177,6 +212,7 @@ def test_csv_has_no_formulas(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monke
     [
         (("--where", "costs > 1"), "there is no column 'costs'"),
         (("--columns", "nothing"), "there is no column 'nothing'"),
+        (("--columns", ","), "a name is missing"),
         (("--since", "soon"), "'soon' is not a time"),
         (("--text", " "), "nothing to search for"),
         (("dogs",), "dogs"),
@@ -297,6 +333,7 @@ def test_whence_of_a_run_that_reads_its_own_output_ends(
         (("unknown.txt",), 1, "no known record made or read"),
         (("0" * 64,), 1, "no known record made or read"),
         (("missing.txt",), 1, "missing.txt"),
+        (("sha256:abc",), 64, "sha256:abc is not a digest"),
         ((), 64, "name a FILE"),
         (("unknown.txt", "--commit", "abcd"), 64, "name a FILE"),
         (("--commit", "xyz"), 64, "is not a commit"),
@@ -326,6 +363,7 @@ def test_whence_by_commit(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found = json.loads(cli("whence", "--commit", revision, "--json").out)
         assert [maker["id"] for maker in found["made_by"]] == [run.id]
         assert found["digest"] is None
+    assert cli("whence", "--commit", "HEAD").out.startswith(f"{run.id}  ")
 
 
 def test_calls_are_listed_once_each(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

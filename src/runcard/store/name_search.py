@@ -219,7 +219,8 @@ def _candidate(match: RecordMatch) -> str:
         return printable(match.path)
     if isinstance(document, Team):
         data = document.to_dict()
-        times = f"worked {work_start(data)} to {work_end(data)}, collected {data['created_at']}"
+        stored = "imported" if data.get("origin_session") else "collected"
+        times = f"worked {work_start(data)} to {work_end(data)}, {stored} {data['created_at']}"
     else:
         times = f"started {document.timestamp_start}, {document.status}"
     return f"{printable(match.path)}: {times}"
