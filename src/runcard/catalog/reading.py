@@ -62,7 +62,9 @@ def _id(document: JsonObject, name: str) -> str:
 
 
 def _unreadable(record: Record, problem: str) -> RecordRows:
-    kind, name = SESSION if record.kind_by_files() == SESSION else RUN, json_name(record.name).text
+    kind, name = RUN, json_name(record.name).text
+    with contextlib.suppress(RuncardError, OSError):  # a damaged archive
+        kind = SESSION if record.kind_by_files() == SESSION else RUN
     facts: dict[str, object] = {"kind": kind, "record_id": name, "problem": problem[:1000]}
     facts |= dict.fromkeys(("at_least", "errors", "warnings"), 0)
     return RecordRows(facts, texts={"name": name, "errors": problem[:1000]})

@@ -139,6 +139,15 @@ def list_table(
     return Table(shown, rows, total)
 
 
+def select_keys(table: str, filters: Filters) -> Condition:
+    """The SELECT of the keys of the rows of a table that pass the filters: a record's, and in it an instance's."""
+    question = _ListQuestion(Columns(table))
+    _filter(question, table, filters)
+    keys = "r.id" if table == RECORDS else "i.record, i.instance_id"
+    source = " ".join((_FROM[table], *question.columns.joins, question.where))
+    return Condition(f"SELECT {keys} {source}", tuple(question.parameters))
+
+
 def _order(columns: Columns, name: str) -> str:
     """The SQL that sorts by a column; unknown values are last either way."""
     column = columns.find(name.removeprefix("-"))

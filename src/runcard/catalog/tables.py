@@ -181,6 +181,13 @@ VIEWS = {
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
 
+
+def exact_select(view: str) -> str:
+    """The SELECT of a view, with costs and times in the whole numbers that are stored."""
+    before, after = _TIME.split("{}")
+    return VIEWS[view].replace(" / 1e10", "").replace(before, "").replace(after, "")
+
+
 # The columns of each table, in the order in which rows are written: what comes before is put there by who writes them.
 _TOKEN_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "token_source")
 _COST_COLUMNS = ("cost", "known_cost", "at_least")

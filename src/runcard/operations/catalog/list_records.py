@@ -91,11 +91,15 @@ def _now(row: dict[str, Any]) -> JsonObject:
     """A row with the status of now: the process of a running run may be gone."""
     if row.get("status") != "running" or row.get("kind") != "run":
         return row
+    return row | {"status": run_status_now(row["path"])}
+
+
+def run_status_now(path: str) -> str | None:
+    """The status of a run that is running as far as the catalog knows."""
     from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 
     try:
-        document = DirectoryRecord(row["path"]).raw_document
-        return row | {"status": status_now(row["path"], document)}
+        return status_now(path, DirectoryRecord(path).raw_document)
     except (RuncardError, OSError, LookupError, TypeError):
-        return row
+        return "running"
