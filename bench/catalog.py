@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from bench import peers
@@ -135,8 +136,8 @@ def _filled(store: Path, catalog: Path, count: int, rounds: int) -> Iterator[Row
             if fill(database, str(store)).read:
                 raise BenchError("records were read again")
 
-    works: dict[str, Callable[[], None]] = {"read": read, "build": build, "again": again}
-    times = race({name: lambda work=work: timed(work) for name, work in works.items()}, rounds, slowest=None)  # type: ignore[misc]
+    works = {"read": read, "build": build, "again": again}
+    times = race({name: partial(timed, work) for name, work in works.items()}, rounds, slowest=None)
     peer, what = "reading and decoding them", f"the catalog of {count:,} sessions"
     yield Row(f"build {what}", times["build"], peer, times["read"], "s", at_most(2))
     yield Row(
@@ -165,7 +166,7 @@ def _by_command(folder: Path, catalog: Path, count: int, rounds: int) -> Iterato
     ours = [RUNCARD, "ls", "sessions", "--where", f"cost > {DEAR}", "--columns", "id", "--json"]
     jq = f"select(.execution_summary.total_cost > {DEAR}) | .team_session_id"
     sql = (
-        "SELECT team_session_id FROM read_json('artifacts/*/metadata.json', columns={team_session_id: 'VARCHAR', "
+        "SELECT team_session_id FROM read_json('artifacts/*/metadata.json', columns={team_session_id: 'VARCHAR', "  # noqa: S608
         f"execution_summary: 'STRUCT(total_cost DOUBLE)'}}) WHERE execution_summary.total_cost > {DEAR}"
     )
     programs: dict[str, list[str]] = {"ours": ours}
@@ -182,9 +183,7 @@ def _by_command(folder: Path, catalog: Path, count: int, rounds: int) -> Iterato
         found = {row["id"] for row in json.loads(out)["records"]} if name == "ours" else set(out.split())
         if found != expected:
             raise BenchError(f"{name} found {len(found)} sessions, not {len(expected)}")
-    runners = {
-        name: lambda words=words: timed(_output, words, folder, home) for name, words in programs.items()
-    }  # type: ignore[misc]
+    runners = {name: partial(timed, _output, words, folder, home) for name, words in programs.items()}
     times = race(runners, rounds)
     work = f"find the dearest of {count:,} sessions, by command"
     yield Row(work, times["ours"].scaled(1000), "", None, "ms", Target("<=", 200, "ms"))
