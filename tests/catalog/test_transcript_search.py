@@ -363,3 +363,24 @@ def test_parts_are_whole_lines_and_long_lines_are_cut_between_words() -> None:
     with pytest.raises(UsageError):
         Words(" ")
     assert Part(0, 1, b"\x1b[1;31ma\x1b]8;;http://x\x1b\\b").text == "ab"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_catalog_that_cannot_be_used_is_no_obstacle(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    record_output(SOME)
+    monkeypatch.setenv("RUNCARD_CATALOG", "/dev/null/catalog.db")
+    done = cli("ls", "--text", "denied", "--transcripts")
+    assert done.code == 2
+    assert "Permission denied" in done.out
+    assert "all records were read instead" in done.err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_damaged_index_is_built_anew(cli: Cli) -> None:
+    record_output(SOME)
+    assert lines(cli, "denied") == [3]
+    with sqlite3.connect(catalog_path()) as connection:
+        connection.execute("UPDATE transcript_words_data SET block = x'ffffffffff' WHERE id > 1")
+    first = cli("ls", "--text", "denied", "--transcripts")
+    assert "Permission denied" in first.out or "ask again" in first.err
+    assert lines(cli, "denied") == [3]

@@ -75,21 +75,36 @@ class Words:
         self.words = text.split()[:_MOST_WORDS]
         if not any(character.isalnum() for character in text):
             raise UsageError("there is nothing to search for", hint="write one or more words")
-        last = len(self.words) - 1
+        lowered = [_lower(word) for word in self.words]
+        self._longest = max(lowered, key=len)
         self._patterns = [
-            re.compile(_pattern(word, is_last=number == last), re.IGNORECASE)
-            for number, word in enumerate(self.words)
+            re.compile(_pattern(word, is_last=number == len(lowered)))
+            for number, word in enumerate(lowered, 1)
         ]
 
     def lines(self, part: Part) -> Iterator[Line]:
         """The lines of a part that have all words."""
         text = part.text
-        if not all(pattern.search(text) for pattern in self._patterns):
-            return
-        for number, line in enumerate(text.split("\n"), part.line):
-            found = [pattern.search(line) for pattern in self._patterns]
+        lowered = _lower(text)
+        start, number = 0, part.line  # of the line that is looked at next
+        while (place := lowered.find(self._longest, start)) >= 0:
+            number += lowered.count("\n", start, place)
+            start = max(start, lowered.rfind("\n", start, place) + 1)
+            end = lowered.find("\n", place)
+            end = len(text) if end < 0 else end
+            found = [pattern.search(lowered, start, end) for pattern in self._patterns]
             if all(found):
-                yield Line(number, line.rstrip("\r"), min(match.start() for match in found if match))
+                first = min(match.start() for match in found if match)
+                yield Line(number, text[start:end].rstrip("\r"), first - start)
+            start, number = end + 1, number + 1
+
+
+def _lower(text: str) -> str:
+    """A text in lower case, character for character."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
 
 
 def _pattern(word: str, *, is_last: bool) -> str:
