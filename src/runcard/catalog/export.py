@@ -4,14 +4,13 @@ Costs and times are as they are stored, in whole numbers, so nothing is rounded.
 the same records whenever and in whichever order the catalog read them.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import INSTANCES, RECORDS, ColumnType
+from runcard.catalog.columns import CALLS, INSTANCES, RECORDS, ColumnType
 from runcard.catalog.conditions import Condition
-from runcard.catalog.database import CatalogDatabase, CatalogError
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.searching import Filters, select_keys
 from runcard.catalog.tables import exact_select
 
@@ -28,6 +27,7 @@ _SOURCES = {
     "sessions": _Source("v1_sessions"),
     "instances": _Source("v1_instances", ", i.instance_id"),
     "usage": _Source("v1_usage", ", u.number"),
+    "calls": _Source("v1_calls", ", c.number"),
     "values": _Source("v1_values", ", f.key"),
     "files": _Source("v1_files", ", f.is_input DESC, f.path"),
     "relations": _Source("v1_relations", ", x.type, x.other_id"),
@@ -41,7 +41,7 @@ _TYPES: dict[str, ColumnType] = {
     **dict.fromkeys(("calls", "errors", "warnings", "instances", "failed_instances", "exit_code"), "count"),
     **dict.fromkeys(("input_tokens", "output_tokens", "reasoning_tokens"), "count"),
     **dict.fromkeys(("cache_read_tokens", "cache_write_tokens"), "count"),
-    "duration_seconds": "seconds",
+    **dict.fromkeys(("duration_seconds", "first_token_seconds"), "seconds"),
     "number": "number",
 }  # of the columns of all views; the others are texts
 
@@ -70,7 +70,7 @@ def table_batches(
     """
     source = _SOURCES[table]
     sql, parameters = exact_select(source.view), list[object]()
-    for condition in _conditions(table, filters):
+    for condition in _conditions(database, table, filters):
         sql += f" {'AND' if ' WHERE ' in sql else 'WHERE'} {condition.sql}"
         parameters += condition.parameters
     sql += f" ORDER BY r.started NULLS LAST, r.record_id, r.path{source.order}"
@@ -78,23 +78,17 @@ def table_batches(
 
 
 def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[Batch]:
-    try:
-        cursor = database.query(sql, parameters)
-        while batch := cursor.fetchmany(size):
-            yield batch
-    except sqlite3.Error as error:
-        raise CatalogError(
-            f"the catalog cannot be read: {error}", hint="run: runcard index --rebuild"
-        ) from error
+    cursor = database.query(sql, parameters)
+    while batch := cursor.fetchmany(size):
+        yield batch
 
 
-def _conditions(table: str, filters: Filters) -> Iterator[Condition]:
-    """The filters as SQL. Those of instances are about each instance; a model is that of a row, where rows have one."""
+def _conditions(database: CatalogDatabase, table: str, filters: Filters) -> Iterator[Condition]:
+    """The filters as SQL. Those of instances and calls are about each of them; a model is that of a row, where rows have one."""
     if table == "usage" and filters.model is not None:
         yield Condition("instr(lower(u.model), lower(?)) > 0", (filters.model,))
         filters = replace(filters, model=None)
     if filters == Filters():
         return
-    keys = select_keys(INSTANCES if table == INSTANCES else RECORDS, filters)
-    key = "(i.record, i.instance_id)" if table == INSTANCES else "r.id"
-    yield Condition(f"{key} IN ({keys.sql})", keys.parameters)
+    key, chosen = select_keys(database, table if table in {INSTANCES, CALLS} else RECORDS, filters)
+    yield Condition(f"({key}) IN ({chosen.sql})", chosen.parameters)

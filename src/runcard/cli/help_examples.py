@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ls": (
         "runcard ls runs --since 7d",
         "runcard ls --where 'status = failed and model ~ haiku'",
+        "runcard ls --since 7d --text 'permission denied' --transcripts",
         "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
     ),
     "query": (

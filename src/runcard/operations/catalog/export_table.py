@@ -27,6 +27,7 @@ class TableExport:
     table: str
     rows: int
     unreachable: tuple[str, ...]  # stores that could not be looked at
+    warning: str | None  # why the catalog is not up to date
 
     def to_dict(self) -> JsonObject:
         return {
@@ -65,9 +66,9 @@ def export_table(
         if table == "runs":
             batches = _with_status_now(columns, batches)
         _write(FORMATS[form](columns, batches), output)
-        missing = tuple(unreachable_stores(database))
+        missing, warning = tuple(unreachable_stores(database)), database.warning
     path = output if isinstance(output, str) else None
-    return TableExport(path, form, table, counter.rows, missing)
+    return TableExport(path, form, table, counter.rows, missing, warning)
 
 
 class _Counter:
