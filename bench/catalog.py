@@ -184,7 +184,7 @@ def _by_command(folder: Path, catalog: Path, count: int, rounds: int) -> Iterato
             raise BenchError(f"{name} found {len(found)} sessions, not {len(expected)}")
     runners = {
         name: lambda words=words: timed(_output, words, folder, home) for name, words in programs.items()
-    }
+    }  # type: ignore[misc]
     times = race(runners, rounds)
     work = f"find the dearest of {count:,} sessions, by command"
     yield Row(work, times["ours"].scaled(1000), "", None, "ms", Target("<=", 200, "ms"))

@@ -45,7 +45,7 @@ _TYPES: dict[str, ColumnType] = {
     "number": "number",
 }  # of the columns of all views; the others are texts
 
-Batch = list[tuple[Any, ...]]  # rows
+RowBatch = list[tuple[Any, ...]]  # rows
 
 
 class TypedColumn(NamedTuple):
@@ -63,7 +63,7 @@ def table_columns(database: CatalogDatabase, table: str) -> list[TypedColumn]:
 
 def table_batches(
     database: CatalogDatabase, table: str, filters: Filters, size: int = BATCH
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """The rows of a table that pass the filters, oldest first, in batches: no more than one is in memory.
 
     Raises UsageError at once for filters that are wrong.
@@ -77,7 +77,7 @@ def table_batches(
     return _batches(database, sql, parameters, size)
 
 
-def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[Batch]:
+def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[RowBatch]:
     cursor = database.query(sql, parameters)
     while batch := cursor.fetchmany(size):
         yield batch
