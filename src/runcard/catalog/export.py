@@ -4,14 +4,13 @@ Costs and times are as they are stored, in whole numbers, so nothing is rounded.
 the same records whenever and in whichever order the catalog read them.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import INSTANCES, RECORDS, ColumnType
+from runcard.catalog.columns import CALLS, INSTANCES, RECORDS, ColumnType
 from runcard.catalog.conditions import Condition
-from runcard.catalog.database import CatalogDatabase, CatalogError
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.searching import Filters, select_keys
 from runcard.catalog.tables import exact_select
 
@@ -28,6 +27,7 @@ _SOURCES = {
     "sessions": _Source("v1_sessions"),
     "instances": _Source("v1_instances", ", i.instance_id"),
     "usage": _Source("v1_usage", ", u.number"),
+    "calls": _Source("v1_calls", ", c.number"),
     "values": _Source("v1_values", ", f.key"),
     "files": _Source("v1_files", ", f.is_input DESC, f.path"),
     "relations": _Source("v1_relations", ", x.type, x.other_id"),
@@ -41,11 +41,11 @@ _TYPES: dict[str, ColumnType] = {
     **dict.fromkeys(("calls", "errors", "warnings", "instances", "failed_instances", "exit_code"), "count"),
     **dict.fromkeys(("input_tokens", "output_tokens", "reasoning_tokens"), "count"),
     **dict.fromkeys(("cache_read_tokens", "cache_write_tokens"), "count"),
-    "duration_seconds": "seconds",
+    **dict.fromkeys(("duration_seconds", "first_token_seconds"), "seconds"),
     "number": "number",
 }  # of the columns of all views; the others are texts
 
-Batch = list[tuple[Any, ...]]  # rows
+RowBatch = list[tuple[Any, ...]]  # rows
 
 
 class TypedColumn(NamedTuple):
@@ -63,7 +63,7 @@ def table_columns(database: CatalogDatabase, table: str) -> list[TypedColumn]:
 
 def table_batches(
     database: CatalogDatabase, table: str, filters: Filters, size: int = BATCH
-) -> Iterator[Batch]:
+) -> Iterator[RowBatch]:
     """The rows of a table that pass the filters, oldest first, in batches: no more than one is in memory.
 
     Raises UsageError at once for filters that are wrong.
@@ -77,24 +77,18 @@ def table_batches(
     return _batches(database, sql, parameters, size)
 
 
-def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[Batch]:
-    try:
-        cursor = database.query(sql, parameters)
-        while batch := cursor.fetchmany(size):
-            yield batch
-    except sqlite3.Error as error:
-        raise CatalogError(
-            f"the catalog cannot be read: {error}", hint="run: runcard index --rebuild"
-        ) from error
+def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[RowBatch]:
+    cursor = database.query(sql, parameters)
+    while batch := cursor.fetchmany(size):
+        yield batch
 
 
 def _conditions(database: CatalogDatabase, table: str, filters: Filters) -> Iterator[Condition]:
-    """The filters as SQL. Those of instances are about each instance; a model is that of a row, where rows have one."""
+    """The filters as SQL. Those of instances and calls are about each of them; a model is that of a row, where rows have one."""
     if table == "usage" and filters.model is not None:
         yield Condition("instr(lower(u.model), lower(?)) > 0", (filters.model,))
         filters = replace(filters, model=None)
     if filters == Filters():
         return
-    keys = select_keys(database, INSTANCES if table == INSTANCES else RECORDS, filters)
-    key = "(i.record, i.instance_id)" if table == INSTANCES else "r.id"
-    yield Condition(f"{key} IN ({keys.sql})", keys.parameters)
+    key, chosen = select_keys(database, table if table in {INSTANCES, CALLS} else RECORDS, filters)
+    yield Condition(f"({key}) IN ({chosen.sql})", chosen.parameters)

@@ -139,12 +139,12 @@ def list_table(
     return Table(shown, rows, total)
 
 
-def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> Condition:
-    """The SELECT of the keys of the rows of a table that pass the filters: a record's, and in it an instance's."""
+def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> tuple[str, Condition]:
+    """The key of a row of a table as SQL, and the SELECT of the keys of those that pass the filters."""
     question = _ListQuestion(database, table)
     _filter(question, filters)
     keys = ", ".join(_KEYS[table])
-    return Condition(f"SELECT {keys} {_FROM[table]} {question.where}", tuple(question.parameters))
+    return keys, Condition(f"SELECT {keys} {_FROM[table]} {question.where}", tuple(question.parameters))
 
 
 def _order(columns: Columns, name: str) -> str:

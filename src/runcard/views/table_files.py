@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from runcard.catalog.columns import ColumnType
-    from runcard.catalog.export import Batch, TypedColumn
+    from runcard.catalog.export import RowBatch, TypedColumn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROW_GROUP = 100_000  # rows of a Parquet file that are read together
@@ -47,7 +47,7 @@ def _flag(value: int) -> str:
     return "true" if value else "false"
 
 
-def csv_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[Batch]") -> Iterator[bytes]:
+def csv_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch]") -> Iterator[bytes]:
     """CSV for spreadsheets and databases; texts are as in every CSV of runcard."""
     writers: dict[ColumnType, Callable[[Any], object]] = {
         "text": csv_cell,
@@ -66,7 +66,7 @@ def _csv_lines(rows: Iterable[Iterable[object]]) -> bytes:
     return out.getvalue().encode()
 
 
-def json_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[Batch]") -> Iterator[bytes]:
+def json_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch]") -> Iterator[bytes]:
     """JSON Lines: an object for each row, with all columns."""
     writers: dict[ColumnType, Callable[[Any], object]] = {
         "text": _json_text,
@@ -93,7 +93,7 @@ def _json_number(value: float) -> object:
 
 def _written(
     columns: "Sequence[TypedColumn]",
-    batch: "Batch",
+    batch: "RowBatch",
     writers: "dict[ColumnType, Callable[[Any], object]]",
     null: str | None,
 ) -> Iterator[tuple[object, ...]]:
@@ -108,7 +108,7 @@ def _written(
     return zip(*changed, strict=True)
 
 
-def parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[Batch]") -> Iterator[bytes]:
+def parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch]") -> Iterator[bytes]:
     """Parquet, with decimals for costs and times of UTC; raises NoArrowError at once without pyarrow."""
     try:
         import pyarrow  # noqa: ICN001, F401, PLC0415 - an extra, and heavy
@@ -119,7 +119,7 @@ def parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[Batch]")
     return _parquet_blocks(columns, batches)
 
 
-def _parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[Batch]") -> Iterator[bytes]:
+def _parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch]") -> Iterator[bytes]:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
 
@@ -148,7 +148,7 @@ def _arrow_type(kind: "ColumnType") -> Any:  # noqa: ANN401 - pyarrow has no typ
     return {"text": pa.string(), "count": pa.int64(), "flag": pa.bool_()}.get(kind, pa.float64())
 
 
-def _record_batch(columns: "Sequence[TypedColumn]", batch: "Batch", schema: Any) -> Any:  # noqa: ANN401
+def _record_batch(columns: "Sequence[TypedColumn]", batch: "RowBatch", schema: Any) -> Any:  # noqa: ANN401
     import pyarrow as pa  # noqa: PLC0415
 
     arrays = []

@@ -52,7 +52,7 @@ def command(
     outside the current directory, and the programs of a run that you did not record on this machine. --with packs the
     latter two.
 
-    TABLE is runs (the default), sessions, instances, usage, values, files or relations, of all stores on this machine,
+    TABLE is runs (the default), sessions, instances, usage, calls, values, files or relations, of all stores on this machine,
     oldest first. The other options choose records, as in `runcard ls`. Parquet needs `runcard[arrow]`.
 
     Exit codes: 0 done, 1 the run fails verification or the file cannot be written, 2 done with warnings.
@@ -111,4 +111,6 @@ def _export_table(
         say_done(f"{done.path}: {counted(done.rows, 'row')}")
     for store in done.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are exported as they were")
-    return ExitCode.WARNINGS if done.unreachable else ExitCode.OK
+    if done.warning is not None:
+        complain("Warning", done.warning)
+    return ExitCode.WARNINGS if done.unreachable or done.warning is not None else ExitCode.OK

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from runcard.catalog.export import TABLE_NAMES, Batch, TypedColumn, table_batches, table_columns
+from runcard.catalog.export import TABLE_NAMES, RowBatch, TypedColumn, table_batches, table_columns
 from runcard.catalog.searching import Filters, unreachable_stores
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
@@ -27,6 +27,7 @@ class TableExport:
     table: str
     rows: int
     unreachable: tuple[str, ...]  # stores that could not be looked at
+    warning: str | None  # why the catalog is not up to date
 
     def to_dict(self) -> JsonObject:
         return {
@@ -65,9 +66,9 @@ def export_table(
         if table == "runs":
             batches = _with_status_now(columns, batches)
         _write(FORMATS[form](columns, batches), output)
-        missing = tuple(unreachable_stores(database))
+        missing, warning = tuple(unreachable_stores(database)), database.warning
     path = output if isinstance(output, str) else None
-    return TableExport(path, form, table, counter.rows, missing)
+    return TableExport(path, form, table, counter.rows, missing, warning)
 
 
 class _Counter:
@@ -75,7 +76,7 @@ class _Counter:
         self.rows = 0
         self._progress = progress
 
-    def over(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def over(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         for batch in batches:
             yield batch
             self.rows += len(batch)
@@ -83,7 +84,7 @@ class _Counter:
                 self._progress(self.rows)
 
 
-def _with_status_now(columns: list[TypedColumn], batches: Iterable[Batch]) -> Iterator[Batch]:
+def _with_status_now(columns: list[TypedColumn], batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
     """The runs with the status of now: the process of a running run may be gone."""
     names = [column.name for column in columns]
     status, path = names.index("status"), names.index("path")
