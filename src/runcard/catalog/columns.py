@@ -56,6 +56,7 @@ _INSTANCE: dict[str, Column] = {
     "at_least": Column("at_least", "i.at_least", "flag"),
 }
 COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE}
+_MOST_FACTS = 60  # a database joins no more tables
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
@@ -76,6 +77,10 @@ class Columns:
             return self._facts[name]
         if _FACT.fullmatch(name) is None:
             raise _no_column(name, self.known)
+        if len(self._facts) == _MOST_FACTS:
+            raise UsageError(
+                f"there are more than {_MOST_FACTS} columns of values, such as {name!r}", hint="name fewer"
+            )
         alias = f"f{len(self._facts)}"
         self.joins.append(f"LEFT JOIN facts {alias} ON {alias}.record = r.id AND {alias}.key = ?")
         self.parameters.append(name)
