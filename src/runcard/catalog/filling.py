@@ -13,21 +13,23 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from stat import S_ISDIR, S_ISREG
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, TableRows
-from runcard.catalog.reading import read_rows
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TEXT_COLUMNS
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
-from runcard.parallel.forks import work_in_order
 from runcard.store import layout
-from runcard.store.record import DirectoryRecord, Record
 
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
 _BATCH = 200  # records that are written at once
 _FILLING = 600  # seconds to wait for another process that reads a store
+
+
+if TYPE_CHECKING:
+    from runcard.catalog.rows import RecordRows
+    from runcard.store.record import Record
 
 
 class FoundRecord(NamedTuple):
@@ -66,18 +68,22 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
+    database.make_indexes()
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
 
-def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
-    """Bring the rows of a store up to date as far as it says that it changed; None where it did not."""
+def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> FillResult | None:
+    """Bring the rows of a store up to date as far as it says that it changed; None where it did not.
+
+    Raises StoreError when another process is still reading it for the first time after `wait` seconds.
+    """
     number = _store_number(database, store)
     now, before = _look(store), _cursor(database, number)
     if now is None:
         return _unreachable(database, store, number)
     if before is None:
-        return _fill_once(database, store, number)
+        return _fill_once(database, store, number, wait)
     running = [
         name
         for (name,) in database.query(
@@ -107,9 +113,9 @@ def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
     return FillResult(store, len(known), len(changed), len(removed))
 
 
-def _fill_once(database: CatalogDatabase, store: str, number: int) -> FillResult | None:
+def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
-    with database.locked("filling", _FILLING):
+    with database.locked("filling", wait):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
@@ -129,8 +135,16 @@ def _store_number(database: CatalogDatabase, store: str) -> int:
     return int(found[0])
 
 
+def was_read(database: CatalogDatabase, store: str) -> bool:
+    """Whether the rows of a store are all there, even if they are not the newest."""
+    path = json_name(os.path.abspath(store)).text
+    sql = "SELECT 1 FROM stores WHERE path = ? AND (cursor IS NOT NULL OR NOT is_reachable)"
+    return database.query(sql, (path,)).fetchone() is not None
+
+
 def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
-    database.query("UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ?", (number,))
+    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable"
+    database.query(sql, (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)
 
@@ -149,6 +163,8 @@ def _put_all(
     """Read records, on all cores, and write their rows, batch by batch."""
     if not places:
         return
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
+
     first = database.take_numbers(len(places))
     batches = [(first + start, places[start : start + _BATCH]) for start in range(0, len(places), _BATCH)]
 
@@ -181,6 +197,8 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
     tables: TableRows = {table: [] for table in COLUMNS_OF}
     for own, place in enumerate(places, first):
         rows = read_rows(_record(place))
+        if "problem" in rows.record and not os.path.lexists(place.path):
+            continue  # it was removed meanwhile
         tables["records"].append(
             (
                 *(own, store, place.text, json_name(os.path.abspath(place.path)).text),
@@ -191,13 +209,23 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
         tables["facts"] += [(own, key, *fact) for key, fact in rows.facts.items()]
         tables["instances"] += [(own, *row) for row in rows.instances]
         tables["usage"] += [(own, number, *row) for number, row in enumerate(rows.usage)]
+        tables["calls"] += [(own, number, *row) for number, row in enumerate(rows.calls)]
         tables["files"] += [(own, *file) for file in rows.files]
         tables["relations"] += [(own, *relation) for relation in rows.relations]
         tables["texts"].append((own, *(rows.texts.get(name, "") for name in TEXT_COLUMNS)))
     return tables
 
 
-def _record(place: FoundRecord) -> Record:
+def read_rows(record: "Record") -> "RecordRows":
+    """The rows of a record. What reads it takes long to load, and most questions find nothing new."""
+    from runcard.catalog import reading  # noqa: PLC0415
+
+    return reading.read_rows(record)
+
+
+def _record(place: FoundRecord) -> "Record":
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
+
     if not place.is_archived:
         return DirectoryRecord(place.path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
