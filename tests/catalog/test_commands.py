@@ -216,6 +216,8 @@ def test_csv_has_no_formulas(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monke
         (("--since", "soon"), "'soon' is not a time"),
         (("--text", " "), "nothing to search for"),
         (("dogs",), "dogs"),
+        (("--limit", str(10**20)), "--limit"),
+        (("--columns", ",".join(f"config.k{number}" for number in range(61))), "more than 60 columns"),
     ],
 )
 def test_wrong_usage(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
@@ -315,6 +317,16 @@ def test_two_runs_with_the_same_output_are_both_named(
         ids.append(run.id)
     found = json.loads(cli("whence", "same.txt", "--json").out)
     assert [maker["id"] for maker in found["made_by"]] == ids
+
+
+def test_whence_prints_a_name_with_line_breaks_on_one_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with runcard.record(tmp_path / "outputs") as run:
+        (run.path / "a\nmade by run-1").write_text("content")
+    (line,) = cli("whence", run.path / "a\nmade by run-1").out.splitlines()
+    assert line.endswith(r"as a\nmade by run-1")
 
 
 def test_whence_of_a_run_that_reads_its_own_output_ends(

@@ -86,6 +86,13 @@ def test_it_only_reads_and_in_bounds(cli: Cli, project: Path, sql: str, words: s
 
 
 @pytest.mark.usefixtures("project")
+def test_a_time_limit_is_a_number(cli: Cli) -> None:
+    outcome = cli("query", "SELECT 1", "--timeout", "nan")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "nan is not a time limit" in outcome.err
+
+
+@pytest.mark.usefixtures("project")
 def test_more_rows_than_the_limit_are_cut_with_a_warning(cli: Cli) -> None:
     sql = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
     outcome = cli("query", sql, "--limit", "3", "--json")

@@ -167,6 +167,15 @@ def test_whatever_a_document_has_the_database_takes(value: Any) -> None:
     check_rows(session_rows({"instances": [value, {"models": [value], "tokens": value, "cost": value}]}))
 
 
+@pytest.mark.parametrize("number", [2**63, 10**30, 10**400, -(10**400)])
+def test_integers_of_any_size_are_taken(number: int) -> None:
+    values = dict.fromkeys(("last", "min", "max"), number)
+    check_rows(run_rows({"generation": {"duration_seconds": number}, "metrics": {"loss": values}}))
+    summary = {"total_execution_time_seconds": number}
+    agents = [{"instance_id": "a", "execution_time_seconds": number}]
+    check_rows(session_rows({"execution_summary": summary, "instances": agents}))
+
+
 @pytest.mark.parametrize(
     ("amount", "units"),
     [

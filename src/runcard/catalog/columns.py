@@ -91,6 +91,7 @@ _EXPERIMENT: dict[str, Column] = {
 }
 COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE, CALLS: _CALL, EXPERIMENTS: _EXPERIMENT}
 _RECORD_OF = {RECORDS: "r.id", INSTANCES: "i.record", CALLS: "c.record"}
+_MOST_FACTS = 60  # a database joins no more tables
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
@@ -121,6 +122,11 @@ class Columns:
         if name not in self._facts:
             if _FACT.fullmatch(name) is None:
                 raise _no_column(name, self.known)
+            if len(self._facts) == _MOST_FACTS:
+                raise UsageError(
+                    f"there are more than {_MOST_FACTS} columns of values, such as {name!r}",
+                    hint="name fewer",
+                )
             self._facts[name] = Column(name, f"f{len(self._facts)}", "number")
         return self._facts[name]
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from runcard.catalog.columns import Column, Columns
 from runcard.catalog.cost_units import cost_units
+from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import parse_time
 from runcard.errors import UsageError
 
@@ -28,6 +29,7 @@ _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SQL_OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _DEEPEST = 100  # parentheses and nots
+_MOST_COMPARISONS = 200  # a database takes no more than so deep a tree of them
 
 
 class Token(NamedTuple):
@@ -103,7 +105,10 @@ def _literal(column: Column, value: str, now: datetime) -> object:
     number = _number(value.removeprefix("$"))
     if number is None:
         raise UsageError(f"{value!r} is not a number", hint=f"compare {column.name} with a number")
-    return cost_units(number) if column.type == "cost" else number
+    if column.type != "cost":
+        return number
+    units = cost_units(number)
+    return number * COST_UNIT if units is None else units  # negative, or more than any cost
 
 
 def time_value(text: str, now: datetime) -> int:
@@ -154,6 +159,7 @@ class _ConditionParser:
     def __init__(self, tokens: list[Token], columns: Columns, now: Callable[[], datetime]) -> None:
         self._tokens, self._columns, self._now = tokens, columns, now()
         self._at = 0
+        self._comparisons = 0
 
     def condition(self, depth: int) -> Condition:
         return self._joined("or", self._term, depth)
@@ -194,6 +200,9 @@ class _ConditionParser:
             raise _wrong(f"after {name.text!r} an operator is missing")
         if value is None or value.kind not in {"word", "quoted"}:
             raise _wrong(f"after {name.text} {operator.text} a value is missing")
+        self._comparisons += 1
+        if self._comparisons > _MOST_COMPARISONS:
+            raise _wrong(f"there are more than {_MOST_COMPARISONS} comparisons")
         column = self._columns.find(_unquoted(name))
         return comparison(column, operator.text, _unquoted(value), self._columns, self._now)
 

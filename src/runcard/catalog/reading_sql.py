@@ -33,6 +33,8 @@ class SqlRows(NamedTuple):
 
 def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
     """The rows of a SELECT, at most `limit`; raises UsageError for anything else, and when it takes longer than `seconds`."""
+    if not seconds > 0:  # also where it is not a number
+        raise UsageError(f"{seconds:g} is not a time limit", hint="write a number of seconds")
     with _read_only(uri, seconds) as connection:
         try:
             cursor = connection.execute(sql)

@@ -399,7 +399,16 @@ def _clean(text: str) -> str:
 
 
 def _number(value: object) -> float | int | None:
-    return value if type(value) is int or type(value) is float else None
+    """A number that a database can hold: an integer that is too large as a float."""
+    if type(value) is float:
+        return value
+    if type(value) is not int:
+        return None
+    if abs(value) < _MOST_COUNT:
+        return value
+    with contextlib.suppress(OverflowError):
+        return float(value)
+    return None
 
 
 def _integer(value: object) -> int | None:

@@ -61,7 +61,10 @@ class _Names(click.ParamType[tuple[str, ...]]):
     "--columns", type=_Names(), help="Columns to show, such as id,cost,config.temperature,metric.accuracy."
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N. Default: 50 on a terminal."
+    "--limit",
+    type=click.IntRange(1, 10_000_000),
+    metavar="N",
+    help="Show at most N. Default: 50 on a terminal.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option

@@ -8,6 +8,7 @@ import click
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, say_json, say_text
+from runcard.files import printable
 
 if TYPE_CHECKING:
     from runcard.operations.catalog.whence import Maker, Whence
@@ -41,14 +42,14 @@ def _lines(found: "Whence") -> Iterator[str]:
     for maker in found.made_by:
         yield from _maker_lines(maker, "made by " if found.digest else "", "")
     for match in found.read_by:
-        yield f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip()
+        yield printable(f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip())
 
 
 def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
     match = maker.match
     file = f"  as {match.file}" if match.file else ""
-    yield f"{indent}{verb}{match.id}  {match.started or ''}  {match.path}{file}".rstrip()
+    yield printable(f"{indent}{verb}{match.id}  {match.started or ''}  {match.path}{file}".rstrip())
     for source in maker.inputs:
-        yield f"{indent}  from {source.path}"
+        yield printable(f"{indent}  from {source.path}")
         for above in source.made_by:
             yield from _maker_lines(above, "made by ", f"{indent}    ")
