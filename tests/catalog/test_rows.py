@@ -47,7 +47,7 @@ def check_rows(rows: RecordRows) -> None:
         for row in some:
             assert row.keys() <= set(known), name
     connection.executemany("INSERT INTO files VALUES (1, ?, ?, ?)", rows.files)
-    connection.executemany("INSERT INTO relations VALUES (1, ?, ?, ?)", rows.relations)
+    connection.executemany("INSERT INTO relations VALUES (1, ?, ?, ?, ?)", rows.relations)
     connection.execute(
         "INSERT INTO texts VALUES (?, ?, ?, ?)",
         [*(rows.texts.get(name) for name in ("name", "summary", "errors", "labels"))],
@@ -91,7 +91,7 @@ def test_a_run(outputs: Path) -> None:
     assert [rows.facts[f"metric.accuracy{end}"][0] for end in ("", ".min", ".max")] == [0.25, 0.25, 0.5]
     assert rows.facts["tag.best"] == (1.0, "best")
     assert rows.facts["score.taste"] == (4.0, None)
-    assert rows.relations == [("derived-from", "run-x", None)]
+    assert rows.relations == [("derived-from", "run-x", None, None)]
     assert [row["cost"] for row in rows.usage] == [60_000_000]
 
 

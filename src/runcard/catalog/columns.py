@@ -59,6 +59,11 @@ COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE}
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
+def names_fact(name: str) -> bool:
+    """Whether this is the name of a fact such as `label.team`."""
+    return _FACT.fullmatch(name) is not None
+
+
 class Columns:
     """The columns of one question; facts that it names are joined once each."""
 
@@ -74,7 +79,7 @@ class Columns:
             return column
         if name in self._facts:
             return self._facts[name]
-        if _FACT.fullmatch(name) is None:
+        if not names_fact(name):
             raise _no_column(name, self.known)
         alias = f"f{len(self._facts)}"
         self.joins.append(f"LEFT JOIN facts {alias} ON {alias}.record = r.id AND {alias}.key = ?")

@@ -154,7 +154,7 @@ class CatalogDatabase:
         self._insert_all("usage", USAGE_COLUMNS, numbered)
         execute("INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?)", [(own, *file) for file in rows.files])
         execute(
-            "INSERT OR IGNORE INTO relations VALUES (?, ?, ?, ?)", [(own, *one) for one in rows.relations]
+            "INSERT OR IGNORE INTO relations VALUES (?, ?, ?, ?, ?)", [(own, *one) for one in rows.relations]
         )
         texts = [rows.texts.get(name, "") for name in ("name", "summary", "errors", "labels")]
         self._connection.execute(

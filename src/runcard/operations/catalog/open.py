@@ -38,9 +38,9 @@ def is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_catalog(stores: list[str] | None = None) -> Iterator[CatalogDatabase]:
-    """The catalog, up to date with these stores, by default with all that are known."""
-    with CatalogDatabase(catalog_path()) as database:
+def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
+    """The catalog, or that in another file, up to date with these stores, by default with all that are known."""
+    with CatalogDatabase(path or catalog_path()) as database:
         for store in stores_to_ask() if stores is None else stores:
             catch_up(database, store)
         yield database
