@@ -19,7 +19,9 @@ from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
 from runcard.operations.checks.doctor import machine
 from runcard.store import layout
-from transcripts.session_files import assistant, user
+from transcripts.madrox_logs import MadroxLogs
+from transcripts.opencode_files import OpenCodeDatabase, text
+from transcripts.session_files import assistant, event, meta, token_counts, turn, user, write
 
 DAY = 86400
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,7 @@ def _user(monkeypatch: pytest.MonkeyPatch, home: Path, here: Path) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("runcard.transcripts.madrox.log_folder.DEFAULT_FOLDER", str(home / "madrox"))
     (here / "work").mkdir()
     monkeypatch.chdir(here / "work")
 
@@ -137,6 +140,17 @@ def test_the_age_of_a_session_is_that_of_its_main_file(cli: Cli, home: Path) -> 
     assert tool(cli)["days_left"] == 29
 
 
+def test_a_sub_agent_without_its_session_goes_by_its_own_age(cli: Cli, home: Path) -> None:
+    folder = home / ".claude/projects/-work"
+    put(folder / "s-1" / "subagents" / "agent-a1.jsonl", json.dumps(user()), age=28)
+    assert tool(cli, 2)["days_left"] == 1
+    os.utime(claude(home, "s-1"), None)
+    assert tool(cli)["days_left"] == 29
+    put(folder / "agent-b1.jsonl", json.dumps(user()), age=27)  # of an older version, beside it
+    found = tool(cli, 2)
+    assert (found["sessions"], found["days_left"]) == (1, 2)
+
+
 def test_older_files_of_sub_agents_name_their_session(cli: Cli, home: Path) -> None:
     main = claude(home, "s-1")
     put(main.parent / "agent-a1.jsonl", json.dumps({"sessionId": "s-1"}))
@@ -181,6 +195,25 @@ def test_what_the_import_stores_is_what_is_looked_for(cli: Cli, home: Path) -> N
     assert (found["sessions"], found["files"], found["imported"]) == (1, 2, 1)
     part.write_text(part.read_text() * 2)
     assert tool(cli, 2)["grown"] == 1
+
+
+def test_the_imports_of_all_tools_are_found(cli: Cli, home: Path) -> None:
+    records = (meta(cwd="/work"), turn(), event(token_counts(10, 2), token_counts(10, 2)))
+    write(home / ".codex/sessions/2026/11/02/rollout-2026-11-02T10-00-00-t-1.jsonl", *records)
+    message = {"id": "m", "type": "gemini", "model": "gemini-2.5-pro", "timestamp": "2026-11-02T10:00:00Z"}
+    tokens = {"input": 10, "output": 2, "cached": 0, "thoughts": 0, "tool": 0, "total": 12}
+    chats = home / ".gemini/tmp/shop/chats"
+    write(chats / "session-1.jsonl", {"sessionId": "g-1", "projectHash": "x"}, message | {"tokens": tokens})
+    database = OpenCodeDatabase(home / ".local/share/opencode")
+    database.session("ses_1")
+    database.message("m1", "ses_1", 1, text("done", 3), finish="stop")
+    logs = MadroxLogs(home / "madrox")
+    logs.server()
+    logs.instance("a1")
+    for name in ("codex", "gemini", "opencode", "madrox"):
+        assert cli("import", name, "--all").code in {0, 2}
+    found = {each["tool"]: (each["sessions"], each["imported"]) for each in doctor(cli)["session_files"]}
+    assert found == dict.fromkeys(("codex", "gemini", "opencode", "madrox"), (1, 1))
 
 
 def test_a_session_that_grew_since_is_not_safe(cli: Cli, home: Path) -> None:

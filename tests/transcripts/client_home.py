@@ -220,7 +220,7 @@ class ImportedHome:
             for agent in document["instances"]:
                 tokens = {name: count or 0 for name, count in (agent.get("tokens") or {}).items()}
                 cached = tokens.get("cache_read", 0) + tokens.get("cache_write", 0)
-                sums.update(tokens, calls=agent["calls"])
+                sums.update(tokens, calls=agent.get("calls") or 0)
                 sums["input"] -= cached
         return {name: count for name, count in sums.items() if count}
 

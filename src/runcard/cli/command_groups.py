@@ -12,7 +12,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "close": ("runs.close", "Close runs whose process died."),
         "log-metric": ("runs.log_metric", "Log a value of a metric, inside a recorded command."),
         "collect": ("sessions.collect", "Collect the work of a team of agents into a session."),
-        "import": ("sessions.import_", "Store the sessions of agent tools: Claude Code, Codex and others."),
+        "import": ("sessions.import_", "Store the sessions of agent tools, such as Claude Code."),
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
     "Look": {

@@ -131,6 +131,22 @@ class CallTable:
     def __iter__(self) -> Iterator[Call]:
         return map(self._unpacked, self._calls.values())
 
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._calls
+
+    def keys_by_id(self) -> dict[bytes, bytes]:
+        """The keys of all calls by the part that stands for the id of a call, without that of the request."""
+        return {key[:_ID_BYTES]: key for key in self._calls}
+
+    def call(self, key: bytes) -> Call:
+        """The call with this key."""
+        return self._unpacked(self._calls[key])
+
+    def put(self, key: bytes, call: Call) -> None:
+        """Set a call, whatever is there."""
+        numbers = self.kind_number(call.kind), self.origin_number(call.origin)
+        self._calls[key] = _PACKED.pack(call.time, *numbers, *call.counts)
+
     def add(self, key: bytes, call: Call) -> None:
         """Add a call; if its key is there already, keep the better record."""
         time, origin, kind, counts = call

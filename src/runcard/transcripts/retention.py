@@ -5,6 +5,7 @@
                   short period in the settings of one project deletes the sessions of the others too
     Gemini CLI    30 days, or `general.sessionRetention` of its settings; only the sessions of the project it is started in
     Codex, OpenCode   delete no session by themselves
+    Madrox        its logs are in a temporary folder, which the system may empty
 
 This is what Claude Code 2.1.197, Codex 0.166, Gemini CLI 0.61 and OpenCode 1.18 do when they start. Settings files are hostile:
 what is wrong in them makes the period unknown, or that of the default, and never an error.
@@ -18,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from runcard.errors import RuncardError
 from runcard.files import printable, read_file
-from runcard.transcripts import claude_code, gemini
+from runcard.transcripts import claude_code, gemini, madrox
 
 DEFAULT = "default"
 _DAYS = 30  # of Claude Code and of Gemini CLI
@@ -50,6 +51,8 @@ def retention(
         return _of_claude_code(root, projects)
     if tool == gemini.NAME:
         return _of_gemini(root, projects, os.environ if environ is None else environ)
+    if tool == madrox.NAME:
+        return Retention("unknown", note="its logs are in a temporary folder")
     return Retention("never")
 
 

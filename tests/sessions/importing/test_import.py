@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from runcard.cli.sessions import import_ as command
 from runcard.operations.sessions.costs import costs
-from runcard.operations.sessions.import_sessions import ImportProgress, import_sessions
+from runcard.operations.sessions.import_sessions import TOOLS, ImportProgress, import_sessions
+from runcard.transcripts.sources import SESSION_TOOLS
+from runcard.views import imported_figures
 from sessions.importing.sample_sessions import (
     AGENT,
     FIRST,
@@ -413,3 +416,43 @@ def test_progress_goes_from_nothing_to_all_bytes_and_sessions(tmp_path: Path) ->
     last = steps[-1]
     size = sum(file.stat().st_size for file in tmp_path.rglob("*.jsonl") if "artifacts" not in file.parts)
     assert last == ImportProgress(3 * size, 3 * size, 2, 2)
+
+
+def test_a_copy_that_the_document_describes_otherwise_is_found(cli: Cli, tmp_path: Path) -> None:
+    session_with_sub_agent(tmp_path)
+    path = imported(cli, tmp_path)
+    document = path / "instances" / "main" / "metadata.json"
+    before = document.read_bytes()
+    stated = stored(path, "instances", "main")["sources"][0]["stored_sha256"]
+    document.write_bytes(before.replace(stated.encode(), b"0" * 64))
+    listing = path / "SHA256SUMS"
+    old, new = (sha256(data).hexdigest().encode() for data in (before, document.read_bytes()))
+    listing.write_bytes(listing.read_bytes().replace(old, new))
+    outcome = cli("verify", path)
+    assert outcome.code == 1
+    assert "/sources/0/stored_sha256: the digest is not that of what SHA256SUMS lists" in outcome.err
+
+
+def test_names_and_texts_of_the_files_cannot_obey_the_terminal(cli: Cli, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\u202e"
+    use = {"type": "tool_use", "id": "t1", "name": f"Bash{evil}", "input": {"a": evil}}
+    claude(
+        tmp_path,
+        said(f"Hi {evil}\n[2026-01-01 00:00:00Z] assistant", 0, gitBranch=f"main{evil}"),
+        reply("msg_1", 1, use, model=f"claude{evil}", stop="tool_use"),
+        {"type": "custom-title", "customTitle": f"A title{evil}", "sessionId": FIRST},
+        name=f"{FIRST}.jsonl",
+    )
+    outcome = cli("import", TOOL, tmp_path)
+    path = Path(outcome.out.strip())
+    shown = [outcome, cli("show", path), cli("show", path, "--instance", "main"), cli("log", path, "main")]
+    texts = [each.out + each.err for each in shown] + [(path / "summary.md").read_text()]
+    texts.append((path / "instances/main/output.log").read_text())
+    for each in texts:
+        assert not {"\x1b", "\x07", "\u202e"} & set(each)
+    assert "  [2026-01-01 00:00:00Z] assistant" in texts[-1]  # indented: no step
+
+
+def test_the_command_and_the_screens_know_the_same_tools_as_the_operation() -> None:
+    assert command._TOOLS == TOOLS
+    assert {name: SESSION_TOOLS[name].TITLE for name in TOOLS} == imported_figures._TOOLS

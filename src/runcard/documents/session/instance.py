@@ -7,6 +7,7 @@ from runcard.documents.document import Document
 from runcard.documents.exact_sums import whole_sum
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import INSTANCE
+from runcard.documents.session.model_rules import model_rules
 from runcard.documents.session.team import id_form, lifetime_rules, unique
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
@@ -41,6 +42,7 @@ class Instance(Document):
         yield from _relatives(document)
         yield from _workspace(document.get("workspace") or {})
         yield from _environment(document.get("environment") or {})
+        yield from model_rules(document, "")
 
 
 def _relatives(document: JsonObject) -> Findings:

@@ -12,6 +12,7 @@ from runcard.documents.document import Document
 from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import TEAM
+from runcard.documents.session.model_rules import model_rules
 from runcard.documents.session.performance import team_section_rules
 from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
@@ -63,6 +64,7 @@ class Team(Document):
         for index, (instance, lifetime) in enumerate(zip(instances, lifetimes, strict=True)):
             if instance.get("status") == "running" or _ends_before_start(lifetime):
                 yield from lifetime_rules(instance, lifetime, f"/instances/{index}")
+            yield from model_rules(instance, f"/instances/{index}")
         if summary is not None:
             yield from _summary(summary, instances, lifetimes, adds_up=adds_up)
         if adds_up:

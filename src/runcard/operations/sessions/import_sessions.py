@@ -23,6 +23,7 @@ from runcard.errors import MachineError, RuncardError, StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.collect import check_allowed, check_quota
+from runcard.operations.sessions.metered_sessions import join_metered_runs
 from runcard.operations.sessions.session_calls import calls_by_session
 from runcard.operations.sessions.session_import import (
     FoundSession,
@@ -201,6 +202,7 @@ def _find(
         read = TEAM_TOOLS[tool].agent_calls(groups)
     report.add_unread([*left_out, *not_grouped, *read.unread])
     report.unknown_types = dict(sorted(read.unknown_types.items()))
+    metered = join_metered_runs(read.table, tool, {each.session for each in groups})
     calls = calls_by_session(read.table, prices or configured_prices())
     sizes = {file.path: file.size for file in files}
     sessions = [
@@ -210,6 +212,7 @@ def _find(
             sum(sizes.get(path, 0) for path in each.paths),
             states,
             exports.get(each.session),
+            metered.get(each.session),
         )
         for each in groups
     ]

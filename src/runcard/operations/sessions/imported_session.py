@@ -18,6 +18,7 @@ from runcard.documents.times import format_time_ms
 from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 from runcard.masking import mask_text
+from runcard.operations.sessions.metered_sessions import MeteredSession
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.transcripts.activity import UNATTRIBUTED, SessionActivity, SessionAgent, SessionFiles
 from runcard.transcripts.calls import MAIN
@@ -42,6 +43,7 @@ class ImportParts:
     activity: SessionActivity
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     not_written: tuple[str, ...]  # kinds of calls that its tool never writes
+    metered: MeteredSession | None = None  # the runs that metered it
 
     @property
     def started(self) -> int:
@@ -114,8 +116,11 @@ def imported_spec(
     fields: JsonObject = {
         "labels": {} if parts.is_timed else {"times": "of the file: its records have none"},
         "origin_session": _origin(parts),
-        "usage_incomplete": {"calls_not_in_transcripts": list(parts.not_written), "calls": None},
     }
+    if parts.metered is not None:
+        fields |= {"metered_runs": parts.metered.runs, "relations": parts.metered.relations}
+    if parts.metered is None or not parts.metered.is_whole:
+        fields["usage_incomplete"] = {"calls_not_in_transcripts": list(parts.not_written), "calls": None}
     return SessionSpec(safe_id(parts.files.tool, parts.files.session), tuple(instances), fields), usages
 
 

@@ -26,6 +26,7 @@ from runcard.operations.sessions.imported_session import (
     instance_ids,
     safe_id,
 )
+from runcard.operations.sessions.metered_sessions import MeteredSession
 from runcard.operations.sessions.reimport import EarlierImports, NotImported
 from runcard.operations.sessions.session_calls import AgentCalls
 from runcard.operations.sessions.spec_file import CheckedSpec, masked_session, masked_usage
@@ -67,6 +68,7 @@ class FoundSession(NamedTuple):
     size: int  # bytes of its files
     states: Mapping[str, FileState]  # of all files, before they were read
     exported: ExportState | None = None  # of what stands for its files, before they were read
+    metered: MeteredSession | None = None  # the runs that metered it
 
     @property
     def folder(self) -> str | None:
@@ -220,7 +222,7 @@ class SessionImporter:
 
             activity = SessionActivity(files.tool, files.session, write, ends=found.ends)
             self._add_unread(self._source.read_activity(files, activity))
-        parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN)
+        parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN, found.metered)
         return parts, logs.written()
 
     def _spec(

@@ -222,6 +222,18 @@ class SessionCheck(RecordCheck):
             if digest_name in expected and stated is not None and stated != expected[digest_name]:
                 message = f"/checksums/{digest_name}: the digest is not that of what SHA256SUMS lists"
                 yield self.finding("document", name, message, expected=expected[digest_name], found=stated)
+        yield from self._sources(name, document, self.listing)
+
+    def _sources(self, name: str, document: JsonObject, listing: checksums.Listing) -> Findings:
+        """The digests of the copies of imported files."""
+        for number, source in enumerate(document.get("sources") or ()):
+            path, stated = (source or {}).get("path"), (source or {}).get("stored_sha256")
+            if path is None or stated is None:
+                continue
+            expected = listing[path].hex if path in listing else None
+            if stated != expected:
+                message = f"/sources/{number}/stored_sha256: the digest is not that of what SHA256SUMS lists"
+                yield self.finding("document", name, message, expected=expected, found=stated)
 
     def _transcript(self, folder: str, file: str | None) -> Findings:
         if file is None or check_relative(file):

@@ -18,6 +18,7 @@ from runcard.operations.checks.doctor import machine
 from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
 from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
 from runcard.settings import read_settings
+from runcard.transcripts.retention import DEFAULT
 from runcard.version import __version__
 
 
@@ -144,7 +145,7 @@ def _about_transcripts(tool: AgentTranscripts, now: float) -> Iterator[DoctorWar
             f"{what} not imported, and {tool.title} deletes {they} {_when(tool, now)}",
             f"keep {they}: {tool.command}",
         )
-    if tool.retention.kind == "unknown" and tool.not_imported:
+    if tool.retention.kind == "unknown" and tool.not_imported and tool.retention.source != DEFAULT:
         yield DoctorWarning(
             f"it is unknown when {tool.title} deletes its sessions: {tool.retention.note}",
             f"correct {printable(tool.retention.source)}",

@@ -19,7 +19,7 @@ from runcard.operations.checks.doctor.stored_sessions import StoredSessions
 from runcard.transcripts import claude_code, gemini, opencode
 from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.retention import Retention, retention
-from runcard.transcripts.sources import SESSION_TOOLS, SOURCES, own_files
+from runcard.transcripts.sources import SESSION_TOOLS, own_files
 
 SOON = 7  # days
 _DAY = 86400.0
@@ -114,7 +114,7 @@ def agent_transcripts(
     variables = os.environ if environ is None else environ
     stored = StoredSessions(stores)
     found = []
-    for tool, source in SOURCES.items():
+    for tool, source in SESSION_TOOLS.items():
         folders = [folder for folder in source.folders(variables) if os.path.isdir(folder)]
         files, unread = own_files(tool, variables) if folders else ([], [])
         if not files and not unread:
@@ -134,7 +134,7 @@ def _sessions(tool: str, files: list[TranscriptFile], survey: AgentTranscripts) 
     for name, paths, folder in _grouped(tool, [file for file in files if file.path in status], survey):
         own = [(path, status[path]) for path in paths if path in status]
         times = [found.st_mtime for _, found in own]
-        counting = [found.st_mtime for path, found in own if _counts(tool, path, name)]
+        counting = [found.st_mtime for path, found in own if _counts(tool, path)]
         sizes = [(path, found.st_size) for path, found in own]
         if own and _is_empty(tool, sizes):
             survey.empty += 1
@@ -199,9 +199,9 @@ def _group(tool: str, path: str) -> str:
     return "/".join(parts[:end])
 
 
-def _counts(tool: str, path: str, session: str) -> bool:
-    """Whether the tool deletes a session by the age of this file: the others go with it."""
-    return tool != claude_code.NAME or os.path.basename(path) == f"{session}.jsonl"
+def _counts(tool: str, path: str) -> bool:
+    """Whether a tool deletes a file by its own age. With Claude Code, those in the folder of a session go with its main file."""
+    return tool != claude_code.NAME or "/subagents/" not in path
 
 
 def _in_database(path: str, survey: AgentTranscripts) -> list[str]:

@@ -10,6 +10,11 @@ from runcard.digests import sha256_bytes
 from runcard.errors import RuncardError
 from runcard.files import is_safe_id, read_regular
 from runcard.store import directory_names, layout
+from runcard.transcripts import madrox, opencode
+
+_EXPORTED = frozenset(
+    {opencode.NAME, madrox.NAME}
+)  # tools of which not the files are stored, but what they hold
 
 
 class SessionOfTool(Protocol):
@@ -33,7 +38,8 @@ class StoredSessions:
         documents = [path for name in _record_ids(tool, session.id) for path in self._documents.get(name, ())]
         if not documents:
             return None
-        return any(_has_all(_sources(path), session.files) for path in documents)
+        files = [] if tool in _EXPORTED else session.files
+        return any(_has_all(_sources(path), files) for path in documents)
 
     @cached_property
     def _documents(self) -> dict[str, list[str]]:
@@ -86,4 +92,4 @@ def _has_all(sources: Any, files: list[tuple[str, int]]) -> bool:  # noqa: ANN40
         name, size = (source.get("source"), source.get("bytes")) if isinstance(source, dict) else (None, None)
         if isinstance(name, str) and isinstance(size, int):
             known.add((os.path.basename(name), size))
-    return all((os.path.basename(path), size) in known for path, size in files if not path.endswith(".db"))
+    return all((os.path.basename(path), size) in known for path, size in files)
