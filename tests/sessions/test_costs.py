@@ -17,8 +17,9 @@ import pytest
 from acceptance.command import runcard_on_terminal
 from conftest import Cli
 from runcard.accounting import Prices
+from runcard.catalog import columns, usage_sums
 from runcard.cli.sessions import costs as command
-from runcard.operations.sessions.costs import DIMENSIONS, TOOLS, costs
+from runcard.operations.sessions.costs import DIMENSIONS, TIMES, TOOLS, costs
 from runcard.transcripts.sources import SOURCES
 from transcripts.session_files import (
     OPUS,
@@ -374,7 +375,9 @@ def test_files_of_another_tool_get_a_hint(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_command_knows_the_tools_and_dimensions_of_the_operation() -> None:
     assert (*TOOLS, "all") == command._TOOLS
-    assert DIMENSIONS == command._DIMENSIONS
+    assert DIMENSIONS == command._OF_FILES
+    assert (*TIMES, *usage_sums.DIMENSIONS) == command._OF_RECORDS
+    assert columns.FACTS == command._FACTS
 
 
 def test_costs_load_nothing_that_only_imports_need() -> None:

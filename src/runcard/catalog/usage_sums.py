@@ -212,6 +212,12 @@ def imported_sessions(database: CatalogDatabase, left_out: Collection[int]) -> l
     return [session for session in found if session.record not in left_out]
 
 
+def runs_by_id(database: CatalogDatabase, ids: Collection[str]) -> Iterator[tuple[int, str, int | None]]:
+    """The runs with these ids: their numbers, ids and calls."""
+    sql = "SELECT id, record_id, calls FROM records WHERE kind = ? AND record_id IN (SELECT value FROM json_each(?))"
+    yield from database.query(sql, (RUN, json.dumps(sorted(ids))))
+
+
 def counted_records(database: CatalogDatabase, since: int | None) -> CountedRecords:
     """Which records count, so that each call counts once."""
     copies, conflicts = _copies(database)

@@ -3,7 +3,7 @@
 Records say what a run, or each agent of a session, used as a whole: it counts at the time at which that started.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -19,13 +19,14 @@ from runcard.catalog.usage_sums import (
     check_dimension,
     counted_records,
     imported_sessions,
+    runs_by_id,
     unreadable_records,
     usage_facts,
     usage_sums,
 )
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
-from runcard.operations.catalog.open import open_catalog
+from runcard.operations.catalog.open import open_catalog, stores_to_ask
 from runcard.operations.sessions.call_costs import CostTotals
 from runcard.operations.sessions.costs import (
     TIMES,
@@ -39,6 +40,7 @@ from runcard.operations.sessions.costs import (
     time_key,
 )
 from runcard.operations.sessions.imported_session import safe_id
+from runcard.operations.sessions.metered_sessions import join_metered_runs
 from runcard.parallel.progress import Progress
 
 
@@ -116,10 +118,13 @@ def all_costs(
         if paths:
             raise
         return record_costs(by, since=since)  # its tools have not been used here
+    joined = _join_runs(found)
     with open_catalog() as database:
         sums = _RecordSums(database, by, since)
         stored, in_files = _in_both(database, found, sums.counted, sums.start)
-        sums.leave_out(in_files)
+        runs = list(runs_by_id(database, joined))
+        partly = {run for run, own, calls in runs if calls is None or joined[own] < calls}
+        sums.leave_out({*in_files, *(run for run, *_ in runs)}, partly)
         report = sums.report()
     report.transcripts = add_up(found, by, since=since, prices=prices, left_out=stored)
     report.in_both = len(stored) + len(in_files)
@@ -129,6 +134,19 @@ def all_costs(
         groups.setdefault(tuple(group.key.values()), CostTotals()).add_totals(group.totals)
     report.groups = _groups(groups, by)
     return report
+
+
+def _join_runs(found: FoundCalls) -> dict[str, int]:
+    """Join the calls of session files with those of the runs that metered them; how many each run has, by its id."""
+    joined: dict[str, int] = {}
+    table = found.read.table
+    for tool in found.tools:
+        sessions = {one.session for one in table.origins if one.tool == tool and one.session is not None}
+        for metered in join_metered_runs(table, tool, sessions, stores_to_ask()).values():
+            for run in metered.runs:
+                calls = run["calls_in_both"] + run["only_metered"]
+                joined[run["run_id"]] = joined.get(run["run_id"], 0) + calls
+    return joined
 
 
 def _in_both(
@@ -171,13 +189,14 @@ class _RecordSums:
         self.start = None if since is None else round(since.timestamp() * 1000)
         self._texts = [name for name in by if name not in TIMES]
         self.counted = counted_records(database, self.start)
-        self._left_out = set(self.counted.left_out)
 
-    def leave_out(self, records: Iterable[int]) -> None:
-        self._left_out |= set(records)
+    def leave_out(self, records: Collection[int], partly: Collection[int]) -> None:
+        """Do not count these records, some of which have further calls."""
+        left_out = self.counted.left_out.union(records)
+        self.counted = self.counted._replace(left_out=left_out, partly=self.counted.partly.union(partly))
 
     def report(self) -> RecordCosts:
-        wanted = UsageFilter(self.start, self._left_out)
+        wanted = UsageFilter(self.start, self.counted.left_out)
         totals, groups = CostTotals(), dict[Key, CostTotals]()
         for usage in self._sums(wanted):
             totals.add_usage(usage)

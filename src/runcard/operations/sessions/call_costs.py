@@ -126,7 +126,9 @@ class CostTotals:
     known_cost: Decimal = Decimal(0)
     is_priced: bool = True  # the cost of every call is known
     sources: "Counter[str | None]" = field(default_factory=Counter)
-    costs_by_source: dict[str | None, Decimal] = field(default_factory=dict)  # the known cost, by token source
+    costs_by_source: dict[str | None, Decimal] = field(
+        default_factory=dict
+    )  # the known cost, by token source
 
     @property
     def tokens(self) -> dict[str, int | None]:
@@ -196,7 +198,9 @@ class CostTotals:
             "cost_usd": None if self.cost is None else json_number(self.cost),
             "known_cost_usd": json_number(self.known_cost),
             "known_cost_by_token_source": {
-                source or "unknown": json_number(cost) for source, cost in self.costs_by_source.items() if cost
+                source or "unknown": json_number(cost)
+                for source, cost in self.costs_by_source.items()
+                if cost
             },
             "at_least": self.at_least,
             "token_source": self.token_source,

@@ -153,9 +153,7 @@ class _GroupedCalls:
         kinds, origins, start = table.kinds, table.origins, self._start
         by_kind = not _OF_KIND.isdisjoint(self._by)
         by_origin = any(name not in _OF_KIND and name not in TIMES for name in self._by)
-        skipped = {
-            number for number, one in enumerate(origins) if (one.tool, one.session) in self._left_out
-        }
+        skipped = {number for number, one in enumerate(origins) if (one.tool, one.session) in self._left_out}
         for time, kind, origin, counts in table.numbered():
             if origin in skipped:
                 continue
