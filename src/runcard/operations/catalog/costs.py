@@ -6,7 +6,7 @@ Records say what a run, or each agent of a session, used as a whole: it counts a
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.accounting import Prices
 from runcard.catalog.database import CatalogDatabase
@@ -27,7 +27,8 @@ from runcard.catalog.usage_sums import (
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.operations.catalog.open import open_catalog, stores_to_ask
-from runcard.operations.sessions.call_costs import CostTotals
+from runcard.operations.catalog.tables import CatalogTable
+from runcard.operations.sessions.call_costs import CLASSES, CostTotals
 from runcard.operations.sessions.costs import (
     TIMES,
     CostGroup,
@@ -42,6 +43,12 @@ from runcard.operations.sessions.costs import (
 from runcard.operations.sessions.imported_session import safe_id
 from runcard.operations.sessions.metered_sessions import join_metered_runs
 from runcard.parallel.progress import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from runcard.catalog.columns import ColumnType
 
 
 class UnreadRecord(NamedTuple):
@@ -69,6 +76,33 @@ class RecordCosts:
     def unpriced(self) -> list[str]:
         """Models without a price, or with a part that has none."""
         return sorted({*self.facts.unpriced, *(self.transcripts.unpriced if self.transcripts else ())})
+
+    def to_arrow(self) -> "pa.Table":
+        """The groups as a table of pyarrow."""
+        return self.table.to_arrow()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The groups as a data frame of pandas."""
+        return self.table.to_pandas()
+
+    @property
+    def table(self) -> CatalogTable[CostGroup]:
+        """The groups, with a column for each dimension."""
+        counts: list[tuple[str, ColumnType]] = [(name, "count") for name in ("calls", *CLASSES)]
+        columns: list[tuple[str, ColumnType]] = [(name, "text") for name in self.by]
+        columns += [
+            *counts,
+            ("cost", "cost"),
+            ("known_cost", "cost"),
+            ("at_least", "flag"),
+            ("token_source", "text"),
+        ]
+        rows = []
+        for key, totals in self.groups:
+            calls = totals.calls if totals.has_all_calls else None
+            figures = (totals.cost, totals.known_cost, totals.at_least, totals.token_source)
+            rows.append([*key.values(), calls, *totals.tokens.values(), *figures])
+        return CatalogTable(self.groups, columns, rows, len(rows))
 
     def to_dict(self) -> JsonObject:
         files: JsonObject = {} if self.transcripts is None else self.transcripts.to_dict()

@@ -8,11 +8,11 @@ ROWS = 10_000
 SECONDS = 10.0
 
 
-def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS) -> SqlRows:
+def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS, catalog: str | None = None) -> SqlRows:
     """The rows of one SELECT over the views; nothing can be changed by it."""
-    with open_catalog():
+    with open_catalog(path=catalog):
         pass  # it is up to date now
-    return ask_sql(catalog_path(), sql, limit=limit, seconds=timeout)
+    return ask_sql(catalog or catalog_path(), sql, limit=limit, seconds=timeout)
 
 
 def views() -> dict[str, list[str]]:

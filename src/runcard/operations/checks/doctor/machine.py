@@ -9,6 +9,7 @@ from runcard.encoding import JsonObject
 
 LOW_SPACE = 10**9  # bytes
 _EXTRAS = {
+    "arrow": (("pyarrow",), "tables of the catalog for other programs: `to_arrow`"),
     "ruby": (("tree_sitter", "tree_sitter_ruby"), "test plans for Ruby code: `runcard plan`"),
     "tokens": (("splintr",), "counting the tokens of input files"),
     "sdk": (("anthropic", "openai", "google.genai"), "the vendors' libraries, for `runcard.watch`"),
