@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from runcard.catalog.columns import FACTS, Columns, names_fact
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.local_days import local_day
 from runcard.catalog.rows import CLASSES, RUN, SESSION
 from runcard.errors import UsageError
 
-SLOT = 900_000  # milliseconds: no time zone has days that begin within one
 _TEXTS = {
     "model": "u.model",
     "provider": "u.provider",
@@ -41,10 +41,8 @@ _COUNTS = (
     "coalesce(u.cost, u.known_cost)",
 )
 _AT_LEAST = "(u.at_least OR r.status = 'running')"
-_FROM = (
-    "FROM usage u JOIN records r ON r.id = u.record "
-    "LEFT JOIN instances i ON i.record = u.record AND i.instance_id = u.instance_id"
-)
+_FROM = "FROM usage u JOIN records r ON r.id = u.record"
+_INSTANCES = "LEFT JOIN instances i ON i.record = u.record AND i.instance_id = u.instance_id"
 
 
 class KnownSum(NamedTuple):
@@ -58,7 +56,7 @@ class UsageSum(NamedTuple):
     """Usage of the same key, time and token source."""
 
     key: tuple[str | None, ...]
-    slot: int | None  # of its time, if that was asked for; None: unknown
+    day: int | None  # local, since 1970, if that was asked for; None: unknown
     token_source: str | None
     is_at_least: bool
     calls: KnownSum
@@ -93,12 +91,14 @@ def check_dimension(name: str, others: Sequence[str] = ()) -> None:
 def usage_sums(
     database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
 ) -> Iterator[UsageSum]:
-    """Usage by these dimensions, and by a quarter of an hour with `by_time`."""
+    """Usage by these dimensions, and by the local day with `by_time`."""
     columns = Columns("records")
     keys = [_dimension(columns, name) for name in by]
-    groups = [*keys, f"{_STARTED} / {SLOT}" if by_time else "0", "u.token_source"]
+    groups = [*keys, _day(database) if by_time else "0", "u.token_source"]
     where, parameters = _where(wanted)
-    source = " ".join((_FROM, *columns.joins, where))
+    needs_instances = by_time or wanted.since is not None or any(one.startswith("i.") for one in keys)
+    joins = [_INSTANCES, *columns.joins] if needs_instances else columns.joins
+    source = " ".join((_FROM, *joins, where))
     parameters = [*columns.parameters, *parameters]
     names = ", ".join(str(number + 1) for number in range(len(groups)))
     sums = ", ".join(f"sum({one}), count(*) = count({one})" for one in _COUNTS)
@@ -116,20 +116,26 @@ def usage_sums(
 
 def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageSum:
     texts = tuple(None if value is None else _text(value) for value in row[:keys])
-    slot, source, at_least, *counts = row[keys:]
+    day, source, at_least, *counts = row[keys:]
     sums = [
         KnownSum(amount or 0, bool(whole)) for amount, whole in zip(counts[::2], counts[1::2], strict=True)
     ]
     calls, *tokens, cost, known = sums
     return UsageSum(
         texts,
-        slot if has_time else None,
+        day if has_time else None,
         source,
         bool(at_least),
         calls,
         tuple(tokens),
         KnownSum(known.amount, cost.is_whole),
     )
+
+
+def _day(database: CatalogDatabase) -> str:
+    sql = "SELECT min(started), max(started) FROM records UNION ALL SELECT min(started), max(started) FROM instances"
+    times = [time for row in database.query(sql) for time in row if time is not None] or [0]
+    return local_day(_STARTED, min(times), max(times))
 
 
 def _text(value: object) -> str:
@@ -150,10 +156,10 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
     if wanted.left_out:
-        conditions.append("r.id NOT IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record NOT IN (SELECT value FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
     if wanted.only is not None:
-        conditions.append("r.id IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record IN (SELECT value FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
@@ -170,19 +176,20 @@ class UsageFacts(NamedTuple):
 def usage_facts(database: CatalogDatabase, wanted: UsageFilter) -> UsageFacts:
     """What there is to say about the usage that counts."""
     where, parameters = _where(wanted)
-    counts = "count(DISTINCT u.record), count(DISTINCT CASE WHEN u.cost IS NULL THEN u.record END)"
-    records, without_cost = database.query(f"SELECT {counts} {_FROM} {where}", parameters).fetchone()
+    source = f"{_FROM} {_INSTANCES}" if wanted.since is not None else "FROM usage u"
+    (records,) = database.query(f"SELECT count(DISTINCT u.record) {source} {where}", parameters).fetchone()
+    unknown = f"{source} {where} {'AND' if where else 'WHERE'} u.cost IS NULL"
+    (without_cost,) = database.query(f"SELECT count(DISTINCT u.record) {unknown}", parameters).fetchone()
     unpriced: list[str] = []
     if without_cost:
-        also = f"{where} {'AND' if where else 'WHERE'} u.cost IS NULL"
-        also += " AND coalesce(u.input, u.output) IS NOT NULL AND u.token_source IS NOT 'partial'"
-        found = database.query(f"SELECT DISTINCT u.model {_FROM} {also}", parameters)
+        has_tokens = "coalesce(u.input, u.output) IS NOT NULL AND u.token_source IS NOT 'partial'"
+        found = database.query(f"SELECT DISTINCT u.model {unknown} AND {has_tokens}", parameters)
         unpriced = sorted({model or "unknown" for (model,) in found})
     undated = 0
     if wanted.since is not None:
         where, parameters = _where(wanted._replace(since=None))
         also = f"{where} {'AND' if where else 'WHERE'} {_STARTED} IS NULL"
-        (undated,) = database.query(f"SELECT count(DISTINCT u.record) {_FROM} {also}", parameters).fetchone()
+        (undated,) = database.query(f"SELECT count(DISTINCT u.record) {source} {also}", parameters).fetchone()
     return UsageFacts(records, without_cost, unpriced, undated)
 
 

@@ -5,13 +5,12 @@ Records say what a run, or each agent of a session, used as a whole: it counts a
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.accounting import Prices
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.usage_sums import (
-    SLOT,
     CountedRecords,
     UsageFacts,
     UsageFilter,
@@ -36,9 +35,9 @@ from runcard.operations.sessions.costs import (
     FoundCalls,
     Key,
     add_up,
+    date_key,
     find_calls,
     in_order,
-    time_key,
 )
 from runcard.operations.sessions.imported_session import safe_id
 from runcard.operations.sessions.metered_sessions import join_metered_runs
@@ -49,6 +48,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from runcard.catalog.columns import ColumnType
+
+
+_FIRST_DAY = date(1970, 1, 1)
+_LAST_DAY = (date.max - _FIRST_DAY).days
 
 
 class UnreadRecord(NamedTuple):
@@ -250,8 +253,11 @@ class _RecordSums:
 
     def _key(self, usage: UsageSum) -> Key:
         texts = dict(zip(self._texts, usage.key, strict=True))
-        time = -1 if usage.slot is None else usage.slot * SLOT
-        return tuple(texts[name] if name in texts else time_key(name, time) for name in self._by)
+        return tuple(texts[name] if name in texts else _day_key(name, usage.day) for name in self._by)
+
+
+def _day_key(name: str, day: int | None) -> str | None:
+    return None if day is None or day > _LAST_DAY else date_key(name, _FIRST_DAY + timedelta(days=day))
 
 
 def _groups(groups: dict[Key, CostTotals], by: Sequence[str]) -> list[CostGroup]:

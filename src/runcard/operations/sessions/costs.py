@@ -5,7 +5,7 @@ A total from session files is always "at least": some calls are in no file.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from typing import NamedTuple
 
 from runcard.accounting import PriceRow, Prices
@@ -187,12 +187,12 @@ def _key(by: Sequence[str], call: Call) -> Key:
 
 def _value(name: str, call: Call) -> str | None:
     if name in TIMES:
-        return time_key(name, call.time)
+        return _time_key(name, call.time)
     value: str | None = getattr(call.kind if name in _OF_KIND else call.origin, name, None)
     return value
 
 
-def time_key(name: str, time: int) -> str | None:
+def _time_key(name: str, time: int) -> str | None:
     """The local day, week or month of a time in milliseconds; None if it is not known."""
     if time < 0:
         return None
@@ -200,10 +200,14 @@ def time_key(name: str, time: int) -> str | None:
         moment = datetime.fromtimestamp(time / 1000)  # noqa: DTZ006 - the local day is meant
     except (OverflowError, ValueError, OSError):
         return None
+    return date_key(name, moment.date())
+
+
+def date_key(name: str, day: date) -> str:
+    """The day itself, the Monday of its week, or its month."""
     if name == "week":
-        monday = moment.date() - timedelta(days=moment.weekday())
-        return monday.isoformat()
-    return moment.strftime("%Y-%m-%d" if name == "day" else "%Y-%m")
+        day = date.fromordinal(max(1, day.toordinal() - day.weekday()))
+    return day.isoformat()[: 7 if name == "month" else 10]
 
 
 def in_order(groups: Iterable[CostGroup], by: Sequence[str]) -> list[CostGroup]:
