@@ -334,7 +334,7 @@ def test_a_catalog_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CatalogError) as raised:
         CatalogDatabase(str(tmp_path / "file" / "catalog.db"))
-    assert "cannot be opened" in raised.value.message
+    assert "cannot be used" in raised.value.message
 
 
 def test_stores_are_noted_when_a_record_is_closed(tmp_path: Path) -> None:

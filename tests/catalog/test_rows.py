@@ -13,7 +13,7 @@ import runcard
 from documents.samples import rich_team
 from encoding.plain_data import values
 from runcard.catalog.rows import RecordRows, cost_units, digest_bytes, run_rows, session_rows
-from runcard.catalog.tables import INSTANCE_COLUMNS, RECORD_COLUMNS, TABLES, USAGE_COLUMNS
+from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
 from runs.runs import read, record_one
 
 
@@ -21,37 +21,27 @@ def check_rows(rows: RecordRows) -> None:
     """A database takes them."""
     connection = sqlite3.connect(":memory:")
     connection.executescript(TABLES)
-    place = {
-        "store": 1,
-        "name": "n",
-        "path": "p",
-        "is_archived": 0,
-        "fingerprint": "",
-        "kind": "run",
-        "record_id": "r",
+    place = {"kind": "run", "record_id": "r"}
+    record = (1, 1, "n", "p", 0, "", *map((rows.record | place).get, RECORD_COLUMNS))
+    some: dict[str, list[tuple[Any, ...]]] = {
+        "records": [record],
+        "facts": [(1, key, *fact) for key, fact in rows.facts.items()],
+        "instances": [(1, *row) for row in rows.instances],
+        "usage": [(1, number, *row) for number, row in enumerate(rows.usage)],
+        "files": [(1, *row) for row in rows.files],
+        "relations": [(1, *row) for row in rows.relations],
+        "texts": [(1, *map(rows.texts.get, TEXT_COLUMNS))],
     }
-    columns = ", ".join(RECORD_COLUMNS)
-    marks = ", ".join("?" * len(RECORD_COLUMNS))
-    record = rows.record | place
-    connection.execute(
-        f"INSERT INTO records ({columns}) VALUES ({marks})",  # noqa: S608
-        [record.get(name) for name in RECORD_COLUMNS],
-    )
-    connection.executemany(
-        "INSERT INTO facts VALUES (1, ?, ?, ?)", [(key, *fact) for key, fact in rows.facts.items()]
-    )
-    for name, known, some in (
-        ("instances", INSTANCE_COLUMNS, rows.instances),
-        ("usage", USAGE_COLUMNS, rows.usage),
-    ):
-        for row in some:
-            assert row.keys() <= set(known), name
-    connection.executemany("INSERT INTO files VALUES (1, ?, ?, ?)", rows.files)
-    connection.executemany("INSERT INTO relations VALUES (1, ?, ?, ?, ?)", rows.relations)
-    connection.execute(
-        "INSERT INTO texts VALUES (?, ?, ?, ?)",
-        [*(rows.texts.get(name) for name in ("name", "summary", "errors", "labels"))],
-    )
+    for table, columns in COLUMNS_OF.items():
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
+            some[table],
+        )
+
+
+def usage(rows: RecordRows) -> list[dict[str, Any]]:
+    return [dict(zip(USAGE_COLUMNS, row, strict=True)) for row in rows.usage]
 
 
 def test_a_run(outputs: Path) -> None:
@@ -92,7 +82,7 @@ def test_a_run(outputs: Path) -> None:
     assert rows.facts["tag.best"] == (1.0, "best")
     assert rows.facts["score.taste"] == (4.0, None)
     assert rows.relations == [("derived-from", "run-x", None, None)]
-    assert [row["cost"] for row in rows.usage] == [60_000_000]
+    assert [row["cost"] for row in usage(rows)] == [60_000_000]
 
 
 def test_the_usage_of_several_models_adds_up(outputs: Path) -> None:
@@ -100,9 +90,9 @@ def test_the_usage_of_several_models_adds_up(outputs: Path) -> None:
         run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5")
         run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
     rows = run_rows(read(run.path))
-    assert [row["model"] for row in rows.usage] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    assert [row["model"] for row in usage(rows)] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
     for name in ("input", "output", "cost", "calls"):
-        assert sum(row[name] for row in rows.usage) == rows.record[name]
+        assert sum(row[name] for row in usage(rows)) == rows.record[name]
 
 
 def test_stated_totals_are_not_spread_over_models(outputs: Path) -> None:
@@ -111,14 +101,14 @@ def test_stated_totals_are_not_spread_over_models(outputs: Path) -> None:
         run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
         run.set_costs(total_cost_usd=7)
     rows = run_rows(read(run.path))
-    assert [(row["model"], row["cost"]) for row in rows.usage] == [(None, 7 * 10**10)]
+    assert [(row["model"], row["cost"]) for row in usage(rows)] == [(None, 7 * 10**10)]
 
 
 def test_an_unknown_price_is_not_zero(outputs: Path) -> None:
     with runcard.record(outputs, model="nobody-sells-this", strict=True) as run:
         run.add_usage({"input": 1000, "output": 200})
     rows = run_rows(read(run.path))
-    assert (rows.record["cost"], rows.usage[0]["cost"]) == (None, None)
+    assert (rows.record["cost"], usage(rows)[0]["cost"]) == (None, None)
 
 
 def test_a_run_without_calls_has_no_usage(outputs: Path) -> None:
@@ -132,7 +122,7 @@ def test_a_session() -> None:
     rows = session_rows(team)
     check_rows(rows)
     assert len(rows.instances) == len(team["instances"]) == rows.record["instances"]
-    known = [row["cost"] for row in rows.usage if row["cost"] is not None]
+    known = [row["cost"] for row in usage(rows) if row["cost"] is not None]
     assert sum(known) == sum(cost_units(entry["cost"]) or 0 for entry in team["instances"] if "cost" in entry)
 
 

@@ -4,6 +4,7 @@ Every name of a user becomes a parameter or is one of ours: nothing that a user 
 """
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from runcard.errors import UsageError
@@ -26,13 +27,20 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
     return {name: Column(name, f"{alias}.{name}", kind) for name in names.split()}
 
 
+# Another record has this id and another content. A session can be collected again under its id: it gets another directory.
+_CONFLICT = (
+    "EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
+    "AND (o.kind = 'run' OR o.name = r.name))"
+)
+_OF_SESSION = "FROM records r WHERE r.id = i.record"
+
 _RECORD: dict[str, Column] = {
     "id": Column("id", "r.record_id", "text"),
     **_plain("r", "kind name path status experiment experiment_id model provider token_source", "text"),
     **_plain("r", "command host branch folder tool problem sha256", "text"),
     "commit": Column("commit", "r.git_commit", "text"),
     "error": Column("error", "r.first_error", "text"),
-    "store": Column("store", "s.path", "text"),
+    "store": Column("store", "(SELECT path FROM stores WHERE id = r.store)", "text"),
     **_plain("r", "started ended", "time"),
     "duration": Column("duration", "r.seconds", "seconds"),
     **_plain("r", "calls input output cache_read cache_write reasoning instances failed_instances", "count"),
@@ -41,13 +49,18 @@ _RECORD: dict[str, Column] = {
     **_plain("r", "cost known_cost", "cost"),
     "archived": Column("archived", "r.is_archived", "flag"),
     "at_least": Column("at_least", "r.at_least", "flag"),
+    "conflict": Column("conflict", _CONFLICT, "flag"),
 }
 _INSTANCE: dict[str, Column] = {
     **_plain("i", "name role model status parent token_source error error_category", "text"),
     "id": Column("id", "i.instance_id", "text"),
-    "session": Column("session", "r.record_id", "text"),
-    "path": Column("path", "r.path", "text"),
-    "store": Column("store", "s.path", "text"),
+    "session": Column("session", f"(SELECT record_id {_OF_SESSION})", "text"),
+    "path": Column("path", f"(SELECT path {_OF_SESSION})", "text"),
+    "store": Column(
+        "store",
+        "(SELECT s.path FROM stores s JOIN records r ON s.id = r.store WHERE r.id = i.record)",
+        "text",
+    ),
     **_plain("i", "started ended", "time"),
     "duration": Column("duration", "i.seconds", "seconds"),
     **_plain("i", "calls input output cache_read cache_write reasoning", "count"),
@@ -65,26 +78,24 @@ def names_fact(name: str) -> bool:
 
 
 class Columns:
-    """The columns of one question; facts that it names are joined once each."""
+    """The columns of one question; facts that are shown or sorted by are joined once each."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, is_common: Callable[[str, Sequence[object]], bool] | None = None) -> None:
         self.known = COLUMNS[table]
         self.joins: list[str] = []
         self.parameters: list[str] = []
+        self._record = "r.id" if table == RECORDS else "i.record"
+        self._is_common = is_common or (lambda *_: False)
         self._facts: dict[str, Column] = {}
 
     def find(self, name: str) -> Column:
         """The column with this name; raises UsageError with similar names."""
         if (column := self.known.get(name)) is not None:
             return column
-        if name in self._facts:
-            return self._facts[name]
-        if not names_fact(name):
-            raise _no_column(name, self.known)
-        alias = f"f{len(self._facts)}"
-        self.joins.append(f"LEFT JOIN facts {alias} ON {alias}.record = r.id AND {alias}.key = ?")
-        self.parameters.append(name)
-        self._facts[name] = Column(name, alias, "number")
+        if name not in self._facts:
+            if not names_fact(name):
+                raise _no_column(name, self.known)
+            self._facts[name] = Column(name, f"f{len(self._facts)}", "number")
         return self._facts[name]
 
     def is_fact(self, column: Column) -> bool:
@@ -92,7 +103,19 @@ class Columns:
 
     def shown(self, column: Column) -> str:
         """The SQL of a value: of a fact its number, or else its text."""
-        return f"coalesce({column.sql}.number, {column.sql}.text)" if self.is_fact(column) else column.sql
+        if not self.is_fact(column):
+            return column.sql
+        alias = column.sql
+        join = f"LEFT JOIN facts {alias} ON {alias}.record = {self._record} AND {alias}.key = ?"
+        if join not in self.joins:
+            self.joins.append(join)
+            self.parameters.append(column.name)
+        return f"coalesce({alias}.number, {alias}.text)"
+
+    def record_in(self, records: str, parameters: Sequence[object]) -> str:
+        """The SQL that a record is one of these. If they are many, all rows are looked at rather than each of these looked up."""
+        plus = "+" if self._is_common(records, parameters) else ""
+        return f"{plus}{self._record} IN ({records})"
 
 
 def _no_column(name: str, known: dict[str, Column]) -> UsageError:

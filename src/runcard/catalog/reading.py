@@ -1,20 +1,27 @@
 """Read a record for the catalog: its document, its remarks, its listing. Whatever is wrong with it becomes its `problem`."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import BinaryIO
 
-from runcard.catalog.rows import RUN, SESSION, RecordRows, digest_bytes, run_rows, session_rows
+from runcard.catalog.rows import RUN, SESSION, RecordRows, run_rows, session_rows
 from runcard.checksums import read_file
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
-from runcard.errors import EncodingError, RuncardError
+from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.store import layout
 from runcard.store.amendments.read import Remark
 from runcard.store.record import Record
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
+_SIMPLE = 1 << 16  # bytes of a listing that is read at once
+_SIMPLE_LISTING = re.compile(
+    rb"(?:[0-9a-f]{64}  (?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\n)+"
+)
 
 
 def read_rows(record: Record) -> RecordRows:
@@ -62,17 +69,28 @@ def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
                 yield entry.kind, entry.payload
 
 
-def _outputs(record: Record) -> Iterator[tuple[bool, str, bytes]]:
-    """The files of the listing."""
+def _outputs(record: Record) -> Iterable[tuple[bool, str, bytes]]:
+    """The files of the listing; none of one that is wrong."""
     try:
         file = record.open_seekable(layout.CHECKSUMS)
         if file is None:
-            return
+            return ()
         with file:
-            for number, (path, digits) in enumerate(read_file(file).hex_items()):
-                if number >= _MOST_FILES:
-                    return
-                if (digest := digest_bytes(digits)) is not None:
-                    yield False, path.encode("utf-8", "backslashreplace").decode(), digest
-    except (RuncardError, OSError, EncodingError):
-        return
+            return _simple_listing(file.read(_SIMPLE + 1)) or [*_any_listing(file)]
+    except (RuncardError, OSError):
+        return ()
+
+
+def _simple_listing(data: bytes) -> list[tuple[bool, str, bytes]]:
+    """The files of a short listing whose names are plain words; none where it may be another."""
+    if len(data) > _SIMPLE or _SIMPLE_LISTING.fullmatch(data) is None:
+        return []
+    lines = data.decode().split("\n")[:-1]
+    if len({line[66:] for line in lines}) < len(lines):
+        return []
+    return [(False, line[66:], bytes.fromhex(line[:64])) for line in lines]
+
+
+def _any_listing(file: BinaryIO) -> Iterator[tuple[bool, str, bytes]]:
+    for path, digits in islice(read_file(file).hex_items(), _MOST_FILES):
+        yield False, path.encode("utf-8", "backslashreplace").decode(), bytes.fromhex(digits)

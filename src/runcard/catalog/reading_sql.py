@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from runcard.catalog.database import CatalogError
 from runcard.errors import UsageError
@@ -29,11 +28,12 @@ class SqlRows(NamedTuple):
     columns: list[str]
     rows: list[tuple[Any, ...]]
     is_cut: bool  # whether there are more rows than were allowed
+    warning: str | None = None  # why the catalog is not up to date
 
 
-def ask_sql(path: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
+def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
     """The rows of a SELECT, at most `limit`; raises UsageError for anything else, and when it takes longer than `seconds`."""
-    with _read_only(path, seconds) as connection:
+    with _read_only(uri, seconds) as connection:
         try:
             cursor = connection.execute(sql)
             rows = list(_limited(cursor, limit + 1))
@@ -60,9 +60,10 @@ def _limited(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
-def _read_only(path: str, seconds: float) -> Iterator[sqlite3.Connection]:
+def _read_only(uri: str, seconds: float) -> Iterator[sqlite3.Connection]:
     try:
-        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None)
+        read_only = uri if "?" in uri else f"{uri}?mode=ro"
+        connection = sqlite3.connect(read_only, uri=True, timeout=5, isolation_level=None)
     except sqlite3.Error as error:
         raise CatalogError(f"the catalog cannot be opened: {error}", hint="run: runcard index") from error
     with closing(connection):

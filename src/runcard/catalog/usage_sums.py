@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import FACTS, Columns, names_fact
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
 from runcard.catalog.rows import CLASSES, RUN, SESSION
 from runcard.errors import UsageError
@@ -105,7 +105,7 @@ def usage_sums(
     grouped = f"SELECT {', '.join(groups)}, max({_AT_LEAST}), {sums} {source} GROUP BY {names}"
     try:
         rows = database.query(grouped, parameters).fetchall()
-    except (sqlite3.OperationalError, OverflowError) as error:
+    except (CatalogError, sqlite3.OperationalError) as error:
         if "overflow" not in str(error):
             raise
         each = ", ".join(f"{one}, {one} IS NOT NULL" for one in _COUNTS)  # too large a sum: one by one
@@ -147,6 +147,7 @@ def _dimension(columns: Columns, name: str) -> str:
     if (sql := _TEXTS.get(name)) is not None:
         return sql
     fact = columns.find(name)
+    columns.shown(fact)  # joins it
     return f"coalesce({fact.sql}.text, {fact.sql}.number)"
 
 

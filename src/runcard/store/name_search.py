@@ -15,7 +15,6 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import directory_names
 from runcard.store.find_record import AmbiguousRecordError, stores_at_hand
-from runcard.store.known_stores import known_stores
 from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, experiment_hint, not_a_record
 from runcard.store.store_search import RecordMatch, StoreSearch
@@ -52,6 +51,8 @@ def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
 
 def _elsewhere(at_hand: list[StoreSearch]) -> list[StoreSearch]:
     """The other stores of this user that can be reached."""
+    from runcard.store.known_stores import known_stores  # noqa: PLC0415 - most records are at hand
+
     searched = {os.path.realpath(store.path) for store in at_hand}
     return [StoreSearch(store) for store in known_stores() if store not in searched and os.path.isdir(store)]
 

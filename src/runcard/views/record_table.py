@@ -4,12 +4,57 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runcard.encoding import JsonObject
+from runcard.files import printable
 from runcard.views.formats import money, money_at_least, short_duration
+from runcard.views.screen_parts import columns_of
+from runcard.views.table import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runcard.catalog.columns import Column
+
+
+def record_lines(
+    columns: "Sequence[Column]", rows: "Sequence[JsonObject]", width: int | None = None
+) -> list[str]:
+    """The lines of a table of records; see `table_lines`."""
+    cells = [record_cells(row, columns) for row in rows]
+    numbers = [_is_number(column, rows) for column in columns]
+    return table_lines([column.name for column in columns], cells, numbers, width)
+
+
+def with_values(columns: "Sequence[Column]", rows: "Sequence[JsonObject]") -> "list[Column]":
+    """The columns in which a record has a value."""
+    return [column for column in columns if any(row[column.name] is not None for row in rows)]
+
+
+def experiment_runs(
+    columns: "Sequence[Column]",
+    values: "Sequence[Column]",
+    rows: "Sequence[JsonObject]",
+    total: int,
+    width: int | None = None,
+) -> list[str]:
+    """The last runs of an experiment, with the values by which they differ: with a width, those that fit into it."""
+    if not rows:
+        return []
+    columns, shown = with_values(columns, rows), len(values)
+    lines = record_lines([*columns, *values], rows, width)
+    while width is not None and shown and max(map(columns_of, lines)) > width:
+        shown -= 1
+        lines = record_lines([*columns, *values[:shown]], rows, width)
+    if len(rows) < total:
+        lines.append(f"… and {total - len(rows):,} more: list them with `runcard ls runs --experiment NAME`")
+    if left_out := [column.name for column in values[shown:]]:
+        lines.append(f"They also differ in {', '.join(map(printable, left_out))}")
+    return lines
+
+
+def _is_number(column: "Column", rows: "Sequence[JsonObject]") -> bool:
+    if column.type in {"text", "time", "flag"}:
+        return False
+    return not any(isinstance(row[column.name], str) for row in rows)
 
 
 def record_cells(row: JsonObject, columns: "Sequence[Column]") -> list[str]:

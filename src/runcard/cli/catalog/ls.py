@@ -11,8 +11,6 @@ from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
 
 if TYPE_CHECKING:
-    from runcard.catalog.columns import Column
-    from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
 
 _WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
@@ -72,7 +70,7 @@ def command(
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
     and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
 
-    Exit codes: 0 done, 2 a store could not be looked at.
+    Exit codes: 0 done, 2 a store could not be looked at, the catalog could not be brought up to date, or one id has several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -91,7 +89,16 @@ def command(
         say_empty("nothing found")
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are listed as they were")
-    return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
+    for own in found.conflicts:
+        complain(
+            "Warning",
+            f"{own} has several contents",
+            hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
+        )
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
 def _print_csv(found: "RecordList") -> None:
@@ -102,22 +109,11 @@ def _print_csv(found: "RecordList") -> None:
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
-    from runcard.views.record_table import record_cells  # noqa: PLC0415
-    from runcard.views.table import table_lines  # noqa: PLC0415
+    from runcard.views.record_table import record_lines, with_values  # noqa: PLC0415
 
-    columns = found.columns
-    if is_default:  # without columns that are empty
-        columns = [column for column in columns if any(row[column.name] is not None for row in found.rows)]
+    columns = with_values(found.columns, found.rows) if is_default else found.columns
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = [record_cells(row, columns) for row in found.rows]
-    numbers = [_is_number(column, found.rows) for column in columns]
-    lines = table_lines([column.name for column in columns], rows, numbers, width)
+    lines = record_lines(columns, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))
-
-
-def _is_number(column: "Column", rows: "list[JsonObject]") -> bool:
-    if column.type in {"text", "time", "flag"}:
-        return False
-    return not any(isinstance(row[column.name], str) for row in rows)

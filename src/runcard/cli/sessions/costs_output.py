@@ -180,7 +180,9 @@ def _warn_of_records(report: "RecordCosts") -> bool:
             "Warning",
             f"{counted(report.facts.undated, 'record')} without a time left out, because of --since",
         )
-    return bool(conflicts or report.facts.undated)
+    if report.warning is not None:
+        complain("Warning", report.warning)
+    return bool(conflicts or report.facts.undated or report.warning)
 
 
 def _columns() -> int | None:

@@ -4,7 +4,7 @@ Records say what a run, or each agent of a session, used as a whole: it counts a
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,7 +73,8 @@ class RecordCosts:
     unread: list[UnreadRecord]
     transcripts: CostReport | None = None
     in_both: int = 0  # sessions that are imported, and in session files
-    since: datetime | None = field(default=None)
+    since: datetime | None = None
+    warning: str | None = None  # why the catalog is not up to date
 
     @property
     def unpriced(self) -> list[str]:
@@ -245,7 +246,16 @@ class _RecordSums:
         unread = [UnreadRecord(*row) for row in unreadable_records(self._database)]
         facts = usage_facts(self._database, wanted)
         ordered = _groups(groups, self._by)
-        return RecordCosts(self._by, totals, ordered, facts, self.counted, unread, since=self._since)
+        return RecordCosts(
+            self._by,
+            totals,
+            ordered,
+            facts,
+            self.counted,
+            unread,
+            since=self._since,
+            warning=self._database.warning,
+        )
 
     def _sums(self, wanted: UsageFilter) -> Iterable[UsageSum]:
         by_time = len(self._texts) < len(self._by)

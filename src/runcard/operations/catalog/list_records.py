@@ -22,7 +22,18 @@ DEFAULT_COLUMNS = {
     INSTANCES: ("session", "name", "role", "model", "status", "tokens", "cost", "duration"),
 }
 _ALWAYS = {
-    RECORDS: ("id", "kind", "path", "status", "started", "cost", "known_cost", "at_least", "problem"),
+    RECORDS: (
+        "id",
+        "kind",
+        "path",
+        "status",
+        "started",
+        "cost",
+        "known_cost",
+        "at_least",
+        "problem",
+        "conflict",
+    ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
 }
 
@@ -35,6 +46,12 @@ class RecordList:
     rows: list[JsonObject]  # by column, those that are always there included
     total: int  # without the limit
     unreachable: tuple[str, ...]  # stores that could not be looked at
+    warning: str | None = None  # why the catalog is not up to date
+
+    @property
+    def conflicts(self) -> list[str]:
+        """The ids of those that have several contents, as copies of which one was changed."""
+        return list(dict.fromkeys(row["id"] for row in self.rows if row.get("conflict")))
 
     def to_dict(self) -> JsonObject:
         return {"records": self.rows, "total": self.total, "unreachable_stores": list(self.unreachable)}
@@ -57,10 +74,10 @@ def list_records(
     names = list(dict.fromkeys((*_ALWAYS[table], *wanted)))
     with open_catalog(path=catalog) as database:
         found = list_table(database, table, _with_kind(asked, kind), names, sort, limit)
-        missing = tuple(unreachable_stores(database))
+        missing, warning = tuple(unreachable_stores(database)), database.warning
     by_name = {column.name: column for column in found.columns}
     rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
-    return RecordList([by_name[name] for name in wanted], rows, found.total, missing)
+    return RecordList([by_name[name] for name in wanted], rows, found.total, missing, warning)
 
 
 def _with_kind(filters: Filters, kind: str | None) -> Filters:

@@ -54,6 +54,7 @@ class Whence:
     digest: str | None  # None: a commit was asked for
     made_by: tuple[Maker, ...]
     read_by: tuple[FileMatch, ...] = field(default=())
+    warning: str | None = None  # why the catalog is not up to date
 
     def to_dict(self) -> JsonObject:
         return {
@@ -84,7 +85,7 @@ def whence(target: str | None = None, *, commit: str | None = None, catalog: str
             f"no known record made or read {printable(target)}",
             hint="records elsewhere are found after: runcard index FOLDER",
         )
-    return Whence(f"sha256:{digest.hex()}", made_by, read_by)
+    return Whence(f"sha256:{digest.hex()}", made_by, read_by, database.warning)
 
 
 def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
@@ -98,7 +99,7 @@ def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
         raise StoreError(
             f"no known record was made with the commit {commit}", hint="see: runcard ls --columns id,commit"
         )
-    return Whence(None, found)
+    return Whence(None, found, warning=database.warning)
 
 
 def _digest(target: str) -> bytes:
