@@ -52,7 +52,7 @@ class KnownSum(NamedTuple):
     is_whole: bool  # nothing is unknown
 
 
-class UsageSum(NamedTuple):
+class UsageGroup(NamedTuple):
     """Usage of the same key, time and token source."""
 
     key: tuple[str | None, ...]
@@ -90,7 +90,7 @@ def check_dimension(name: str, others: Sequence[str] = ()) -> None:
 
 def usage_sums(
     database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
-) -> Iterator[UsageSum]:
+) -> Iterator[UsageGroup]:
     """Usage by these dimensions, and by the local day with `by_time`."""
     columns = Columns("records")
     keys = [_dimension(columns, name) for name in by]
@@ -114,14 +114,14 @@ def usage_sums(
     return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
 
 
-def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageSum:
+def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageGroup:
     texts = tuple(None if value is None else _text(value) for value in row[:keys])
     day, source, at_least, *counts = row[keys:]
     sums = [
         KnownSum(amount or 0, bool(whole)) for amount, whole in zip(counts[::2], counts[1::2], strict=True)
     ]
     calls, *tokens, cost, known = sums
-    return UsageSum(
+    return UsageGroup(
         texts,
         day if has_time else None,
         source,
@@ -201,7 +201,7 @@ def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 
 
-class ImportedSession(NamedTuple):
+class ImportedRecord(NamedTuple):
     """A session that was imported from the files of its tool."""
 
     record: int
@@ -212,11 +212,11 @@ class ImportedSession(NamedTuple):
     is_metered: bool
 
 
-def imported_sessions(database: CatalogDatabase, left_out: Collection[int]) -> list[ImportedSession]:
+def imported_sessions(database: CatalogDatabase, left_out: Collection[int]) -> list[ImportedRecord]:
     """All sessions that were imported, but for these."""
     metered = "EXISTS (SELECT 1 FROM relations x WHERE x.record = r.id AND x.calls IS NOT NULL)"
     sql = f"SELECT r.id, r.tool, r.record_id, r.started, coalesce(r.calls, 0), {metered} FROM records r WHERE r.tool IS NOT NULL"  # noqa: S608
-    found = (ImportedSession(*row) for row in database.query(sql))
+    found = (ImportedRecord(*row) for row in database.query(sql))
     return [session for session in found if session.record not in left_out]
 
 

@@ -40,7 +40,7 @@ class CatalogFilters(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageFields:
+class UsageEntry:
     """What an agent, a run or a session used. None is unknown; `tokens` is input and output."""
 
     id: str
@@ -65,7 +65,7 @@ class UsageFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFields(UsageFields):
+class RecordEntry(UsageEntry):
     """A record: a run or a session."""
 
     kind: str  # "run" or "session"
@@ -82,7 +82,7 @@ class RecordFields(UsageFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts(RecordFields):
+class RunEntry(RecordEntry):
     """A run."""
 
     provider: str | None
@@ -92,7 +92,7 @@ class RunFacts(RecordFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFacts(RecordFields):
+class SessionEntry(RecordEntry):
     """A session."""
 
     instances: int | None
@@ -102,7 +102,7 @@ class SessionFacts(RecordFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceFacts(UsageFields):
+class InstanceEntry(UsageEntry):
     """An agent of a session."""
 
     session: str
@@ -113,7 +113,7 @@ class InstanceFacts(UsageFields):
     error_category: str | None
 
 
-Row = TypeVar("Row", bound=UsageFields)
+Row = TypeVar("Row", bound=UsageEntry)
 
 
 class Catalog:
@@ -125,26 +125,26 @@ class Catalog:
     def __init__(self, path: "str | os.PathLike[str] | None" = None) -> None:
         self._path = None if path is None else os.path.abspath(path)
 
-    def runs(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[RunFacts]:
+    def runs(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[RunEntry]:
         """The runs that pass the filters, newest first."""
-        return self._table(RunFacts, RUNS, filters)
+        return self._table(RunEntry, RUNS, filters)
 
-    def sessions(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[SessionFacts]:
+    def sessions(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[SessionEntry]:
         """The sessions that pass the filters, newest first."""
-        return self._table(SessionFacts, SESSIONS, filters)
+        return self._table(SessionEntry, SESSIONS, filters)
 
-    def instances(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[InstanceFacts]:
+    def instances(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[InstanceEntry]:
         """The agents of sessions that pass the filters, newest first."""
-        return self._table(InstanceFacts, INSTANCES, filters)
+        return self._table(InstanceEntry, INSTANCES, filters)
 
     def find(
         self, text: str, *, columns: Sequence[str] = (), limit: int | None = None
-    ) -> CatalogTable[RecordFields]:
+    ) -> CatalogTable[RecordEntry]:
         """The runs and sessions with these words in names, errors, labels or values, newest first."""
         filters: CatalogFilters = {"text": text, "columns": columns}
         if limit is not None:
             filters["limit"] = limit
-        return self._table(RecordFields, RECORDS, filters)
+        return self._table(RecordEntry, RECORDS, filters)
 
     def costs(self, by: str | Iterable[str] = "month", *, since: When | None = None) -> RecordCosts:
         """What all records cost, by these dimensions: `"month"`, `["model", "label.team"]`. Each call counts once."""

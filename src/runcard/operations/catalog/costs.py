@@ -14,7 +14,7 @@ from runcard.catalog.usage_sums import (
     CountedRecords,
     UsageFacts,
     UsageFilter,
-    UsageSum,
+    UsageGroup,
     check_dimension,
     counted_records,
     imported_sessions,
@@ -257,11 +257,11 @@ class _RecordSums:
             warning=self._database.warning,
         )
 
-    def _sums(self, wanted: UsageFilter) -> Iterable[UsageSum]:
+    def _sums(self, wanted: UsageFilter) -> Iterable[UsageGroup]:
         by_time = len(self._texts) < len(self._by)
         return usage_sums(self._database, self._texts, wanted, by_time=by_time)
 
-    def _key(self, usage: UsageSum) -> Key:
+    def _key(self, usage: UsageGroup) -> Key:
         texts = dict(zip(self._texts, usage.key, strict=True))
         return tuple(texts[name] if name in texts else _day_key(name, usage.day) for name in self._by)
 

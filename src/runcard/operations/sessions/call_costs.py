@@ -20,7 +20,7 @@ from runcard.encoding import JsonObject
 from runcard.transcripts.calls import Counts, UsageKind, usage_of
 
 if TYPE_CHECKING:
-    from runcard.catalog.usage_sums import UsageSum
+    from runcard.catalog.usage_sums import UsageGroup
 
 CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 
@@ -157,7 +157,7 @@ class CostTotals:
         self._add_cost(charge.known, kind.source, is_known=charge.is_complete)
         self.sources[kind.source] += sums.calls
 
-    def add_usage(self, usage: "UsageSum") -> None:
+    def add_usage(self, usage: "UsageGroup") -> None:
         """Add what records say."""
         self.has_usage = True
         self.calls += usage.calls.amount
