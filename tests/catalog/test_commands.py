@@ -326,3 +326,65 @@ def test_whence_by_commit(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found = json.loads(cli("whence", "--commit", revision, "--json").out)
         assert [maker["id"] for maker in found["made_by"]] == [run.id]
         assert found["digest"] is None
+
+
+def test_calls_are_listed_once_each(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with runcard.record("outputs", provider="anthropic", experiment="personas", strict=True) as run:
+        for step in ("draft", "draft", "review"):
+            run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5", step=step)
+        reply = {"id": "msg_1", "type": "message", "model": "claude-haiku-4-5", "stop_reason": "end_turn"}
+        for _ in range(2):
+            run.add_usage(reply | {"usage": {"input_tokens": 7, "output_tokens": 1}})
+    found = json.loads(cli("ls", "calls", "--columns", "step,model,tokens", "--sort", "number", "--json").out)
+    rows = found["records"]
+    document = json.loads((run.path / "metadata.json").read_bytes())
+    assert found["total"] == len(rows) == document["performance"]["calls"] == 4
+    assert [row["step"] for row in rows] == ["draft", "draft", "review", None]
+    assert sum(row["cost"] for row in rows) == pytest.approx(document["costs"]["total_cost_usd"])
+    assert {row["run"] for row in rows} == {run.id}
+    assert json.loads(cli("ls", "calls", "--model", "haiku", "--json").out)["total"] == 1
+    assert json.loads(cli("ls", "calls", "--experiment", "personas", "--json").out)["total"] == 4
+    assert json.loads(cli("ls", "calls", "--where", "step = review and cost > 0", "--json").out)["total"] == 1
+    assert json.loads(cli("query", "SELECT count(*) FROM v1_calls", "--json").out)["rows"] == [[4]]
+    archive(run.path)
+    assert json.loads(cli("ls", "calls", "--json").out)["total"] == 4
+
+
+def test_experiments_are_listed_with_their_sums(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for experiment, model in (
+        ("a", "claude-sonnet-4-5"),
+        ("a", "claude-sonnet-4-5"),
+        ("b", "nobody-sells-this"),
+        ("c", ""),
+    ):
+        with runcard.record("outputs", experiment=experiment, strict=True) as run:
+            if model:
+                run.add_usage({"input": 1000, "output": 200}, model=model, provider="anthropic")
+    rows = json.loads(cli("ls", "experiments", "--sort", "name", "--json").out)["records"]
+    assert [(row["name"], row["runs"], row["cost"], row["at_least"]) for row in rows] == [
+        ("a", 2, 0.012, False),
+        ("b", 1, None, True),
+        ("c", 1, None, False),
+    ]
+    assert cli("ls", "experiments").out.splitlines()[0].split() == [
+        "name",
+        "runs",
+        "failed",
+        "started",
+        "last",
+        "calls",
+        "cost",
+    ]
+    assert json.loads(cli("ls", "experiments", "--where", "runs > 1", "--json").out)["total"] == 1
+    assert json.loads(cli("ls", "experiments", "--experiment", "b", "--json").out)["total"] == 1
+    for arguments in (
+        ("--tag", "x"),
+        ("--where", "label.x = 1"),
+        ("--columns", "config.a"),
+        ("--status", "failed"),
+    ):
+        assert cli("ls", "experiments", *arguments).code == 64, arguments

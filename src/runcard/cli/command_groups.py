@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("archives.restore", "Restore an archived record."),
         "rm": ("archives.rm", "Delete one record."),
         "prune": ("archives.prune", "Delete old records and archives."),
-        "export": ("runs.export", "Pack a run and its inputs into a bundle."),
+        "export": ("runs.export", "Pack a run into a bundle, or write many records as a table."),
         "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),
     },
     "Plans": {

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from runcard.catalog.columns import Column
 
+_BEFORE = 40  # characters that are shown before a match
+
 
 def record_lines(
     columns: "Sequence[Column]", rows: "Sequence[JsonObject]", width: int | None = None
@@ -49,6 +51,11 @@ def experiment_runs(
     if left_out := [column.name for column in values[shown:]]:
         lines.append(f"They also differ in {', '.join(map(printable, left_out))}")
     return lines
+
+
+def around(text: str, place: int) -> str:
+    """A text that begins shortly before a place, for a screen that shows the beginning of it."""
+    return text.lstrip() if place <= _BEFORE else "…" + text[place - _BEFORE // 2 :]
 
 
 def _is_number(column: "Column", rows: "Sequence[JsonObject]") -> bool:

@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.catalog.filter_options import filter_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
 
 if TYPE_CHECKING:
+    from runcard.catalog.columns import Column
+    from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
+    from runcard.operations.catalog.search_transcripts import TranscriptHits
 
-_WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
+_WHATS = (
+    "records",
+    "runs",
+    "sessions",
+    "instances",
+    "calls",
+    "experiments",
+)  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
 
 
@@ -30,15 +41,11 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
 @click.command("ls")
 @click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
-@click.option("--model", metavar="TEXT", help="Only those of a model whose name contains TEXT.")
-@click.option("--status", metavar="STATUS", help="Only those with this status, such as failed.")
-@click.option("--since", metavar="WHEN", help="Only those that started since: 7d, 12h, 2026-11-01.")
-@click.option("--until", metavar="WHEN", help="Only those that started before.")
-@click.option("--experiment", metavar="NAME", help="Only those of an experiment.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only those with this tag. Repeatable.")
-@click.option("--where", metavar="CONDITION", help="Only those for which this is true: 'cost > 0.5'.")
+@filter_options
 @click.option(
-    "--text", metavar="WORDS", help="Only those with these words in names, errors, labels or values."
+    "--transcripts",
+    is_flag=True,
+    help="Search with --text in the output of commands and agents: list the lines with these words.",
 )
 @click.option(
     "--sort",
@@ -60,17 +67,23 @@ def command(
     sort: tuple[str, ...],
     columns: tuple[str, ...] | None,
     limit: int | None,
+    transcripts: bool,
     as_csv: bool,
     as_json: bool,
     **filters: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """List runs and sessions, newest first, of all stores on this machine, archived ones included.
+    """List runs and sessions, newest first, of all stores on this machine, archived ones included; or the agents of
+    sessions (instances), the model calls of runs (calls), or the experiments that have runs.
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
     and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
 
-    Exit codes: 0 done, 2 a store could not be looked at, the catalog could not be brought up to date, or one id has several contents.
+    With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
+    options allow. The first such search builds an index, which later ones only bring up to date.
+
+    Exit codes: 0 done, 2 a store or a record could not be looked at, the catalog could not be brought up to date, or one id has
+    several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -78,11 +91,14 @@ def command(
     is_table = not as_csv and not as_json
     if limit is None and is_table and sys.stdout.isatty():
         limit = _MOST_ON_A_TERMINAL
+    if transcripts:
+        hits = _search(what, filters, columns=columns, sort=sort, limit=limit)
+        return _print_hits(hits, as_json=as_json, as_csv=as_csv)
     found = list_records(what, Filters(**filters), columns=columns, sort=sort, limit=limit)
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
-        _print_csv(found)
+        _print_csv(found.columns, found.rows)
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
@@ -101,11 +117,54 @@ def command(
     return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
-def _print_csv(found: "RecordList") -> None:
+def _search(what: str, filters: dict[str, Any], **options: Any) -> "TranscriptHits":  # noqa: ANN401 - see above
+    from runcard.catalog.searching import Filters  # noqa: PLC0415
+    from runcard.cli.progress import Progress  # noqa: PLC0415
+    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.operations.catalog.search_transcripts import search_transcripts  # noqa: PLC0415
+
+    text = filters.pop("text")
+    if text is None:
+        raise UsageError("--transcripts needs words", hint="pass --text WORDS, too")
+    progress = Progress("transcripts read for the index")
+    return search_transcripts(text, what, Filters(**filters), **options, with_progress=progress.over)
+
+
+def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
+    from runcard.views.record_table import around, record_lines, with_values  # noqa: PLC0415
+
+    if as_json:
+        say_json(hits.to_dict())
+    elif as_csv:
+        _print_csv(hits.columns, hits.rows)
+    elif hits.rows:
+        is_terminal = sys.stdout.isatty()
+        rows = hits.rows
+        if is_terminal:
+            rows = [
+                row | {"text": around(row["text"], match)}
+                for row, match in zip(rows, hits.matches, strict=True)
+            ]
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        lines = record_lines(with_values(hits.columns, rows), rows, width)
+        say_text("\n".join([*lines, "… there are more: pass a larger --limit"] if hits.has_more else lines))
+    else:
+        say_empty("nothing found")
+    for path, reason in hits.unread:
+        complain("Warning", f"{path} was not searched: {reason}", hint=f"see: runcard verify {path}")
+    for store in hits.unreachable:
+        complain("Warning", f"{store} cannot be reached: its transcripts were not searched")
+    if hits.warning is not None:
+        complain("Warning", hits.warning)
+    has_warnings = hits.unreachable or hits.unread or hits.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
+
+
+def _print_csv(columns: "list[Column]", rows: "list[JsonObject]") -> None:
     from runcard.views.costs_table import csv_text  # noqa: PLC0415
 
-    names = [column.name for column in found.columns]
-    say_text(csv_text(names, [[row[name] for name in names] for row in found.rows]))
+    names = [column.name for column in columns]
+    say_text(csv_text(names, [[row[name] for name in names] for row in rows]))
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:

@@ -21,7 +21,7 @@ class RunTable(NamedTuple):
     total: int = 0  # runs, also those without a row
 
 
-class _Run(NamedTuple):
+class _RunEntry(NamedTuple):
     started: str
     path: str
     row: JsonObject
@@ -33,7 +33,7 @@ class RunTableBuilder:
 
     def __init__(self) -> None:
         self._count = 0
-        self._newest: list[_Run] = []
+        self._newest: list[_RunEntry] = []
         self._first: Facts = {}  # the value that a run had, by key
         self._having: dict[str, int] = {}  # how many runs have a value, by key
         self._differing: set[str] = set()
@@ -48,7 +48,7 @@ class RunTableBuilder:
             if self._first.setdefault(key, fact) != fact:
                 self._differing.add(key)
         row = row | {"at_least": bool(rows.record["at_least"])}
-        self._newest.append(_Run(row["started"] or "", path, row, facts))
+        self._newest.append(_RunEntry(row["started"] or "", path, row, facts))
         if len(self._newest) > 2 * _MOST_ROWS:
             self._keep_newest()
 
