@@ -70,7 +70,7 @@ def table_batches(
     """
     source = _SOURCES[table]
     sql, parameters = exact_select(source.view), list[object]()
-    for condition in _conditions(table, filters):
+    for condition in _conditions(database, table, filters):
         sql += f" {'AND' if ' WHERE ' in sql else 'WHERE'} {condition.sql}"
         parameters += condition.parameters
     sql += f" ORDER BY r.started NULLS LAST, r.record_id, r.path{source.order}"
@@ -88,13 +88,13 @@ def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size
         ) from error
 
 
-def _conditions(table: str, filters: Filters) -> Iterator[Condition]:
+def _conditions(database: CatalogDatabase, table: str, filters: Filters) -> Iterator[Condition]:
     """The filters as SQL. Those of instances are about each instance; a model is that of a row, where rows have one."""
     if table == "usage" and filters.model is not None:
         yield Condition("instr(lower(u.model), lower(?)) > 0", (filters.model,))
         filters = replace(filters, model=None)
     if filters == Filters():
         return
-    keys = select_keys(INSTANCES if table == INSTANCES else RECORDS, filters)
+    keys = select_keys(database, INSTANCES if table == INSTANCES else RECORDS, filters)
     key = "(i.record, i.instance_id)" if table == INSTANCES else "r.id"
     yield Condition(f"{key} IN ({keys.sql})", keys.parameters)

@@ -139,13 +139,12 @@ def list_table(
     return Table(shown, rows, total)
 
 
-def select_keys(table: str, filters: Filters) -> Condition:
+def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> Condition:
     """The SELECT of the keys of the rows of a table that pass the filters: a record's, and in it an instance's."""
-    question = _ListQuestion(Columns(table))
-    _filter(question, table, filters)
-    keys = "r.id" if table == RECORDS else "i.record, i.instance_id"
-    source = " ".join((_FROM[table], *question.columns.joins, question.where))
-    return Condition(f"SELECT {keys} {source}", tuple(question.parameters))
+    question = _ListQuestion(database, table)
+    _filter(question, filters)
+    keys = ", ".join(_KEYS[table])
+    return Condition(f"SELECT {keys} {_FROM[table]} {question.where}", tuple(question.parameters))
 
 
 def _order(columns: Columns, name: str) -> str:
