@@ -10,7 +10,7 @@ from typing import Any, assert_type
 import pytest
 
 import runcard
-from runcard.operations.catalog.catalog import InstanceEntry, RecordEntry, RunEntry, SessionEntry
+from runcard.operations.catalog.catalog import CatalogInstance, CatalogRecord, CatalogRun, CatalogSession
 from runcard.operations.catalog.tables import CatalogTable
 from sessions.build import AGENTS
 
@@ -38,7 +38,7 @@ def test_runs_are_typed() -> None:
     runs = runcard.Catalog().runs(
         experiment="personas", sort="-metric.accuracy", columns=["config.temperature"]
     )
-    assert_type(runs, CatalogTable[RunEntry])
+    assert_type(runs, CatalogTable[CatalogRun])
     assert [run.values["config.temperature"] for run in runs] == [0.2, 0.7]
     first = runs[0]
     assert first.kind == "run"
@@ -57,7 +57,7 @@ def test_runs_are_typed() -> None:
 def test_sessions_and_their_agents_are_typed() -> None:
     catalog = runcard.Catalog()
     (session,) = catalog.sessions(until=datetime(2026, 1, 1, tzinfo=UTC))
-    assert_type(session, SessionEntry)
+    assert_type(session, CatalogSession)
     assert (session.id, session.instances, session.failed_instances, session.status) == (
         "team-1",
         3,
@@ -65,7 +65,7 @@ def test_sessions_and_their_agents_are_typed() -> None:
         "failed",
     )
     agents = catalog.instances(where="cost > 0.1", sort=["-cost"])
-    assert_type(agents, CatalogTable[InstanceEntry])
+    assert_type(agents, CatalogTable[CatalogInstance])
     assert [agent.name for agent in agents] == ["coordinator", "coder"]
     assert agents[0].session == "team-1"
 
@@ -73,7 +73,7 @@ def test_sessions_and_their_agents_are_typed() -> None:
 def test_words_find_records_of_both_kinds() -> None:
     catalog = runcard.Catalog()
     found = catalog.find("ux", columns=["label.team"])
-    assert_type(found, CatalogTable[RecordEntry])
+    assert_type(found, CatalogTable[CatalogRecord])
     assert {record.values["label.team"] for record in found} == {"ux"}
     assert [record.kind for record in catalog.find("team-1", limit=5)] == ["session"]
 

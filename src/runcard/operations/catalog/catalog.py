@@ -40,7 +40,7 @@ class CatalogFilters(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UsageEntry:
+class CatalogUsage:
     """What an agent, a run or a session used. None is unknown; `tokens` is input and output."""
 
     id: str
@@ -65,7 +65,7 @@ class UsageEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordEntry(UsageEntry):
+class CatalogRecord(CatalogUsage):
     """A record: a run or a session."""
 
     kind: str  # "run" or "session"
@@ -82,7 +82,7 @@ class RecordEntry(UsageEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEntry(RecordEntry):
+class CatalogRun(CatalogRecord):
     """A run."""
 
     provider: str | None
@@ -92,7 +92,7 @@ class RunEntry(RecordEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEntry(RecordEntry):
+class CatalogSession(CatalogRecord):
     """A session."""
 
     instances: int | None
@@ -102,7 +102,7 @@ class SessionEntry(RecordEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceEntry(UsageEntry):
+class CatalogInstance(CatalogUsage):
     """An agent of a session."""
 
     session: str
@@ -113,7 +113,7 @@ class InstanceEntry(UsageEntry):
     error_category: str | None
 
 
-Row = TypeVar("Row", bound=UsageEntry)
+Row = TypeVar("Row", bound=CatalogUsage)
 
 
 class Catalog:
@@ -125,26 +125,26 @@ class Catalog:
     def __init__(self, path: "str | os.PathLike[str] | None" = None) -> None:
         self._path = None if path is None else os.path.abspath(path)
 
-    def runs(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[RunEntry]:
+    def runs(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[CatalogRun]:
         """The runs that pass the filters, newest first."""
-        return self._table(RunEntry, RUNS, filters)
+        return self._table(CatalogRun, RUNS, filters)
 
-    def sessions(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[SessionEntry]:
+    def sessions(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[CatalogSession]:
         """The sessions that pass the filters, newest first."""
-        return self._table(SessionEntry, SESSIONS, filters)
+        return self._table(CatalogSession, SESSIONS, filters)
 
-    def instances(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[InstanceEntry]:
+    def instances(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[CatalogInstance]:
         """The agents of sessions that pass the filters, newest first."""
-        return self._table(InstanceEntry, INSTANCES, filters)
+        return self._table(CatalogInstance, INSTANCES, filters)
 
     def find(
         self, text: str, *, columns: Sequence[str] = (), limit: int | None = None
-    ) -> CatalogTable[RecordEntry]:
+    ) -> CatalogTable[CatalogRecord]:
         """The runs and sessions with these words in names, errors, labels or values, newest first."""
         filters: CatalogFilters = {"text": text, "columns": columns}
         if limit is not None:
             filters["limit"] = limit
-        return self._table(RecordEntry, RECORDS, filters)
+        return self._table(CatalogRecord, RECORDS, filters)
 
     def costs(self, by: str | Iterable[str] = "month", *, since: When | None = None) -> RecordCosts:
         """What all records cost, by these dimensions: `"month"`, `["model", "label.team"]`. Each call counts once."""
@@ -187,7 +187,7 @@ class Catalog:
         ]
         values = [[row[name] for name in columns] for row in typed]
         types = [(name, column.type) for name, column in columns.items()]
-        return CatalogTable(rows, types, values, found.total, found.unreachable)
+        return CatalogTable(rows, types, values, found.total, found.unreachable, found.warning)
 
 
 def _filters(filters: CatalogFilters) -> Filters:

@@ -26,10 +26,12 @@ class CatalogTable(Sequence[T], Generic[T]):
         values: Sequence[Sequence[Any]],
         total: int,
         unreachable: Sequence[str] = (),
+        warning: str | None = None,
     ) -> None:
         self._rows, self._columns, self._values = tuple(rows), tuple(columns), values
         self.total = total  # rows without the limit
         self.unreachable_stores = tuple(unreachable)  # whose records are listed as they were
+        self.warning = warning  # why the catalog is not up to date
 
     @overload
     def __getitem__(self, index: int) -> T: ...
