@@ -84,7 +84,7 @@ def test_a_run(outputs: Path) -> None:
     assert [rows.facts[f"metric.accuracy{end}"][0] for end in ("", ".min", ".max")] == [0.25, 0.25, 0.5]
     assert rows.facts["tag.best"] == (1.0, "best")
     assert rows.facts["score.taste"] == (4.0, None)
-    assert rows.relations == [("derived-from", "run-x", None)]
+    assert rows.relations == [("derived-from", "run-x", None, None)]
     assert [row["cost"] for row in usage(rows)] == [60_000_000]
 
 

@@ -95,6 +95,11 @@ _MOST_FACTS = 60  # a database joins no more tables
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
+def names_fact(name: str) -> bool:
+    """Whether this is the name of a fact such as `label.team`."""
+    return _FACT.fullmatch(name) is not None
+
+
 class Columns:
     """The columns of one question; facts that are shown or sorted by are joined once each."""
 
@@ -120,7 +125,7 @@ class Columns:
         if (column := self.known.get(name)) is not None:
             return column
         if name not in self._facts:
-            if _FACT.fullmatch(name) is None:
+            if not names_fact(name):
                 raise _no_column(name, self.known)
             if len(self._facts) == _MOST_FACTS:
                 raise UsageError(

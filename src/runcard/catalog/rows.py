@@ -30,6 +30,7 @@ _ERROR = INSTANCE_COLUMNS.index("error")
 
 Row = dict[str, Any]
 Facts = dict[str, tuple[float | None, str | None]]  # a number, a text, by key
+RelationRow = tuple[str, str, str | None, int | None]  # type, id, digest, calls of it that were joined
 
 
 @dataclass
@@ -42,7 +43,7 @@ class RecordRows:
     usage: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of USAGE_COLUMNS
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of CALL_COLUMNS
     files: list[tuple[bool, str, bytes]] = field(default_factory=list)  # is it an input, path, digest
-    relations: list[tuple[str, str, str | None]] = field(default_factory=list)
+    relations: list[RelationRow] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # by column of the search index
 
 
@@ -156,6 +157,7 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
         model = _text(parts[0].get("model")) if parts else None
         return [{**whole, "instance_id": None, "model": model or record["model"]}]
     rows = []
+    has_one_provider = _has_one_provider(document, record["provider"])
     for part in parts:
         tokens = {"input": _count(part.get("input")), "output": _count(part.get("output"))}
         cost = _cost(
@@ -167,9 +169,9 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
             {
                 "instance_id": None,
                 "model": _text(part.get("model")),
-                "provider": record["provider"],
+                "provider": record["provider"] if has_one_provider else None,
                 "calls": _count(part.get("calls")),
-                **dict.fromkeys(CLASSES),
+                **{name: 0 if record[name] == 0 else None for name in CLASSES},
                 **tokens,
                 "token_source": _text(part.get("token_source")),
                 **cost,
@@ -177,6 +179,12 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
         )
     is_whole = all(_sum(row[name] for row in rows) == whole[name] for name in ("input", "output", "cost"))
     return rows if is_whole else [{**whole, "instance_id": None, "model": None}]
+
+
+def _has_one_provider(document: JsonObject, provider: str | None) -> bool:
+    """Whether all prices that were used are of this provider."""
+    prices = _list(_object(document.get("costs")).get("price_rows"))
+    return {_object(row).get("provider") for row in prices} <= {provider}
 
 
 def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, is_at_least: bool) -> None:
@@ -207,9 +215,7 @@ def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, is_at_lea
             )
         )
         parts = [_object(part) for part in _list(get("models"))]
-        if not parts and (
-            "tokens_used" in entry or get("tokens") or "cost" in entry or "known_cost" in entry
-        ):
+        if not parts:  # an agent without figures has an unknown cost, not none
             rows.usage.append((own, model, None, calls, *tokens, source, *cost, at_least))
         for part in parts:
             rows.usage.append(
@@ -259,13 +265,25 @@ def digest_bytes(text: object) -> bytes | None:
         return None
 
 
-def _relations(document: JsonObject) -> Iterator[tuple[str, str, str | None]]:
+def _relations(document: JsonObject) -> Iterator[RelationRow]:
     seen = set()
+    joined = _joined_calls(document)
     for relation in _list(document.get("relations")):
         kind, other = _text(_object(relation).get("type")), _text(_object(relation).get("id"))
         if kind and other and (kind, other) not in seen:
             seen.add((kind, other))
-            yield kind, other, _text(_object(relation).get("sha256"))
+            calls = joined.get(other) if kind == RUN else None
+            yield kind, other, _text(_object(relation).get("sha256")), calls
+
+
+def _joined_calls(document: JsonObject) -> dict[str, int]:
+    """How many calls of each run that metered a session are in the session, too."""
+    joined = {}
+    for entry in map(_object, _list(document.get("metered_runs"))):
+        both, only = _count(entry.get("calls_in_both")), _count(entry.get("only_metered"))
+        if (run := _text(entry.get("run_id"))) and both is not None and only is not None:
+            joined[run] = both + only
+    return joined
 
 
 def _nested_facts(prefix: str, data: Mapping[str, Any]) -> Facts:

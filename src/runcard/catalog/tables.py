@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 4
+VERSION = 5
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -119,6 +119,7 @@ CREATE TABLE relations (
     type TEXT NOT NULL,
     other_id TEXT NOT NULL,
     sha256 TEXT,
+    calls INTEGER,  -- of a run that metered a session: how many of its calls the session has
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
@@ -233,6 +234,6 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "usage": ("record", "number", *USAGE_COLUMNS),
     "calls": ("record", "number", *CALL_COLUMNS),
     "files": ("record", "is_input", "path", "sha256"),
-    "relations": ("record", "type", "other_id", "sha256"),
+    "relations": ("record", "type", "other_id", "sha256", "calls"),
     "texts": ("rowid", *TEXT_COLUMNS),
 }

@@ -20,7 +20,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("checks.show", "Show a run or a session on one screen."),
         "diff": ("checks.diff", "Show how two records differ."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
-        "costs": ("sessions.costs", "Add up what agents cost, from their tools' session files."),
+        "costs": ("sessions.costs", "Add up the costs of records, or of session files."),
         "query": ("catalog.query", "Ask the catalog by SQL."),
         "whence": ("catalog.whence", "Find the run that made a file, by its content."),
         "ledger": ("checks.ledger", "Print the history of a store."),

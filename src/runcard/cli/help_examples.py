@@ -56,6 +56,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",
     ),
     "costs": (
+        "runcard costs --by model,label.team --since 30d",
+        "runcard costs --budget 50",
         "runcard costs --source claude-code",
         "runcard costs --source all --by project,model --since 30d",
         "runcard costs --source codex --by agent,session --json ~/.codex",

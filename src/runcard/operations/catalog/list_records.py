@@ -66,6 +66,7 @@ def list_records(
     columns: Sequence[str] | None = None,
     sort: Sequence[str] = ("-started",),
     limit: int | None = None,
+    catalog: str | None = None,
 ) -> RecordList:
     """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named."""
     table = what if what in _ALWAYS else RECORDS
@@ -73,7 +74,7 @@ def list_records(
     asked = filters or Filters()
     kind = {RUNS: "run", SESSIONS: "session"}.get(what, asked.kind)
     names = list(dict.fromkeys((*_ALWAYS[table], *wanted)))
-    with open_catalog() as database:
+    with open_catalog(path=catalog) as database:
         found = list_table(database, table, _with_kind(asked, kind), names, sort, limit)
         missing, warning = tuple(unreachable_stores(database)), database.warning
     by_name = {column.name: column for column in found.columns}

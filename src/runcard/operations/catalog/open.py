@@ -40,27 +40,27 @@ def is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_catalog(stores: list[str] | None = None) -> Iterator[CatalogDatabase]:
-    """The catalog, up to date with these stores, by default with all that are known.
+def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
+    """The catalog, or that in another file, up to date with these stores, by default with all that are known.
 
     If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
     if it cannot be used at all, the stores are read into one in memory.
     """
     wanted = stores_to_ask() if stores is None else stores
     try:
-        with _current_catalog(wanted) as database:
+        with _current_catalog(wanted, path) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
-            with CatalogDatabase(catalog_path()) as damaged:
+            with CatalogDatabase(path or catalog_path()) as damaged:
                 damaged.clear()
             raise CatalogError(error.message, hint="ask again: the catalog is built anew") from error
         raise
 
 
-def _current_catalog(stores: list[str]) -> CatalogDatabase:
+def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
     try:
-        database = CatalogDatabase(catalog_path())
+        database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
         return _in_memory(stores, error)
     try:

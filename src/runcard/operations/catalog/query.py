@@ -8,9 +8,9 @@ ROWS = 10_000
 SECONDS = 10.0
 
 
-def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS) -> SqlRows:
+def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS, catalog: str | None = None) -> SqlRows:
     """The rows of one SELECT over the views; nothing can be changed by it."""
-    with open_catalog() as database:
+    with open_catalog(path=catalog) as database:
         found = ask_sql(database.uri, sql, limit=limit, seconds=timeout)
         return found._replace(warning=database.warning)
 
