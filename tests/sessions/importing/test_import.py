@@ -467,3 +467,27 @@ def test_nothing_is_imported_where_collecting_is_disabled(
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("Warning: nothing was collected")
     assert not Path("artifacts").exists()
+
+
+def test_a_session_that_another_store_has_is_named(cli: Cli, tmp_path: Path) -> None:
+    session_with_sub_agent(tmp_path / "home")
+    first = imported(cli, tmp_path / "home")
+    outcome = cli("import", TOOL, tmp_path / "home", "--artifacts", tmp_path / "other")
+    assert outcome.code == 0
+    assert f"{FIRST} is also in {first}\n" in outcome.err
+    again = cli("import", TOOL, tmp_path / "home", "--artifacts", tmp_path / "other")
+    assert (again.code, "also in" in again.err) == (0, False)
+
+
+def test_a_workspace_is_copied_without_the_stores_in_it(cli: Cli, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text("print()\n")
+    write(
+        tmp_path / "home" / "projects" / "p" / f"{FIRST}.jsonl",
+        said("Hi", 0, cwd=str(project)),
+    )
+    run(cli, tmp_path / "home", "--artifacts", project / "artifacts")
+    data = run(cli, tmp_path / "home", "--workspaces", "--artifacts", tmp_path / "other")
+    workspace = Path(data["sessions"][0]["path"], "instances", "main", "workspace")
+    assert [path.name for path in workspace.iterdir()] == ["main.py"]

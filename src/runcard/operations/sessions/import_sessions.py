@@ -8,7 +8,7 @@ changed. A session that cannot be stored does not stop the others, unless the st
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,7 +34,9 @@ from runcard.operations.sessions.session_import import (
 from runcard.operations.sessions.transcript_sources import exports_before, states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.store import directory_names, layout
 from runcard.store.archives.replace_directory import finish_removals
+from runcard.store.known_stores import known_stores
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.recovery import recover_sessions
@@ -56,6 +58,7 @@ class ImportReport:
     unread: list[UnreadPart] = field(default_factory=list)
     unknown_types: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)  # other warnings
+    elsewhere: list[tuple[str, str]] = field(default_factory=list)  # new sessions that other stores have, too
     _unread_places: set[tuple[str, int | None]] = field(default_factory=set)
 
     def add_unread(self, parts: Iterable[UnreadPart]) -> None:
@@ -82,6 +85,9 @@ class ImportReport:
                 for path, line, reason in self.unread
             ],
             "unknown_types": self.unknown_types,
+            "elsewhere": [
+                {"session": session, "path": json_name(path).text} for session, path in self.elsewhere
+            ],
         }
 
 
@@ -123,7 +129,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     settings = read_settings({known.ARTIFACTS_DIR: None if artifacts is None else os.fspath(artifacts)})
     check_allowed(settings, schema)
     use_masking_settings(settings)
-    options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
+    options = CollectOptions(settings, schema, keep_secrets=keep_secrets, skip=_session_stores())
     check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     report = ImportReport()
     sessions = _find(tool, [os.fspath(path) for path in paths], report, prices, progress)
@@ -150,7 +156,29 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
             again=again,
         )
         _store(importer, wanted, sum(each.size for each in sessions), report, progress)
+    report.elsewhere += _stored_elsewhere(report.sessions, options.store)
     return report
+
+
+def _session_stores() -> list[str]:
+    """The stores that hold sessions: a workspace is copied without those in it."""
+    return [
+        store
+        for store in known_stores()
+        if any(directory_names.session_id_in(name) for name in layout.possible_records(store))
+    ]
+
+
+def _stored_elsewhere(sessions: Sequence[ImportedSession], store: str) -> Iterator[tuple[str, str]]:
+    """The new sessions that another store of this user has as well, with the path there."""
+    new = {each.session for each in sessions if each.action == "imported"}
+    for other in known_stores() if new else ():
+        if other == os.path.realpath(store) or not os.path.isdir(other):
+            continue
+        for name in layout.possible_records(other):
+            own = directory_names.session_id_in(name)
+            if own is not None and own in new:
+                yield own, os.path.join(other, name)
 
 
 def _store(

@@ -1,6 +1,7 @@
 """The options of `collect`, from its arguments and the settings."""
 
 import os
+from collections.abc import Iterable
 
 from runcard import settings as known
 from runcard.encoding import JsonObject
@@ -13,7 +14,10 @@ from runcard.store.sessions.directory import Modes
 class CollectOptions:
     """The options of one collection; raises UsageError for a malformed pattern."""
 
-    def __init__(self, settings: Settings, schema: str, *, keep_secrets: bool) -> None:
+    def __init__(
+        self, settings: Settings, schema: str, *, keep_secrets: bool, skip: Iterable[str] = ()
+    ) -> None:
+        """`skip` are folders that are not copied, besides the store itself."""
         self.store = os.path.abspath(settings[known.ARTIFACTS_DIR])
         self.schema = schema
         self.modes = Modes(settings[known.ARTIFACTS_DIRECTORY_MODE], settings[known.ARTIFACTS_FILE_MODE])
@@ -29,7 +33,7 @@ class CollectOptions:
             mask=settings[known.ARTIFACTS_MASK_WORKSPACES] and not keep_secrets,
             scan=not keep_secrets,
             kept_mode=0o700 | self.modes.folder | self.modes.file,
-            skip=(self.store,),
+            skip=(self.store, *skip),
         )
         check_patterns((*self.rules.include, *self.rules.exclude))
 

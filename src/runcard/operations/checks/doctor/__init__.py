@@ -18,6 +18,7 @@ from runcard.operations.checks.doctor import machine
 from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
 from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
 from runcard.settings import read_settings
+from runcard.store.known_stores import known_stores
 from runcard.transcripts.retention import DEFAULT
 from runcard.version import __version__
 
@@ -102,12 +103,13 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
     variables = os.environ if environ is None else environ
     now = time.time()
     paths, problem = store_paths()
-    transcripts = agent_transcripts(paths, now, variables)
+    searched = list(dict.fromkeys([*map(os.path.abspath, paths), *filter(os.path.isdir, known_stores())]))
+    transcripts = agent_transcripts(searched, now, variables)
     folders = [folder for tool in transcripts for folder in tool.folders]
     return DoctorReport(
         now,
         transcripts,
-        [os.path.abspath(path) for path in paths],
+        searched,
         store_states(paths),
         problem,
         _settings(),
