@@ -3,7 +3,8 @@
 A total from session files is always "at least": some calls are in no file.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -98,7 +99,7 @@ def costs(
     used = tuple(tool for tool in tools if any(file.tool == tool for file in files))
     report = calls.report(used or tools, read.files)
     report.unread = [*left_out, *read.unread]
-    report.unknown_types = dict(sorted(read.unknown_types.items()))
+    report.unknown_types = masked_names(read.unknown_types)
     return report
 
 
@@ -134,13 +135,31 @@ class _GroupedCalls:
             if charge.row is not None:
                 rows[repr(charge.row)] = charge.row
             if not charge.has_price:
-                unpriced.add(sums.kind.model or "unknown")
+                unpriced.add(_masked(sums.kind.model) or "unknown")
             totals.add(sums, charge)
             groups.setdefault(key, CostTotals()).add(sums, charge)
-        found = [CostGroup(dict(zip(self._by, key, strict=True)), sums) for key, sums in groups.items()]
+        found = [
+            CostGroup(dict(zip(self._by, map(_masked, key), strict=True)), sums)
+            for key, sums in groups.items()
+        ]
         ordered = _in_order(found, self._by)
         prices = [rows[name] for name in sorted(rows)]
         return CostReport(tools, files, totals, ordered, sorted(unpriced), prices, [], {}, self._undated)
+
+
+def _masked(name: str | None) -> str | None:
+    """A name from a session file for people: without secrets."""
+    from runcard.masking import mask_text  # noqa: PLC0415 - when the files are read
+
+    return None if name is None else mask_text(name).value
+
+
+def masked_names(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts by name, without secrets."""
+    masked: Counter[str] = Counter()
+    for name, count in counts.items():
+        masked[_masked(name) or ""] += count
+    return dict(sorted(masked.items()))
 
 
 def _key(by: Sequence[str], call: Call) -> Key:
