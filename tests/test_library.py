@@ -65,6 +65,7 @@ with runcard.record("outputs", strict=True) as run:
     run.add_input("*.py", "outputs/none")
     run.add_warning("Authorization: Basic dXNlcjpwYXNzd29yZA==")
     run.set_costs(total_cost_usd=0.1)
+    run.log_metric("accuracy", 0.5)
 print(*set(sys.modules) - before)
 """
 

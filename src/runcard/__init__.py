@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from runcard.operations.amendments.redact import redact
     from runcard.operations.archives.archive import archive
     from runcard.operations.archives.restore import restore
+    from runcard.operations.catalog.catalog import Catalog
     from runcard.operations.checks.load import load
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
+    "Catalog": "operations.catalog.catalog",
     "Document": "documents.document",
     "Finding": "documents.findings",
     "Generation": "documents.run.generation",
@@ -97,6 +99,7 @@ _HOMES = {
 
 __all__ = [
     "ArchiveIndex",
+    "Catalog",
     "Document",
     "Finding",
     "Generation",

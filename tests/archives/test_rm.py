@@ -47,6 +47,19 @@ def test_an_archived_record_is_found_by_its_id(
     assert not packed.exists()
 
 
+def test_a_link_to_a_record_is_not_a_record(cli: Cli, outputs: Path) -> None:
+    run = record_one(outputs)
+    link = outputs / "link"
+    link.symlink_to(run)
+    outcome = cli("rm", str(link), "--yes", "--force")
+    assert outcome.code == 1
+    assert f"{link} is a link" in outcome.err
+    assert link.is_symlink()
+    assert run.exists()
+    link.unlink()
+    assert cli("verify", str(outputs)).code == 0
+
+
 def test_without_a_terminal_it_does_not_ask(cli: Cli, outputs: Path) -> None:
     run = record_one(outputs)
     outcome = cli("rm", str(run))

@@ -73,6 +73,10 @@ def names(text: str) -> list[str]:
         ("archived = false", ["cheap", "dear", "unknown"]),
         ("NOT (status=failed)", ["cheap", "unknown"]),
         ('status = "fai""led"', []),
+        ("cost > -1", ["cheap", "dear"]),
+        ("cost < 1e12", ["cheap", "dear"]),
+        ("cost < 0", []),
+        (" or ".join(["cost > 0.5"] * 200), ["dear"]),
     ],
 )
 def test_what_conditions_mean(text: str, found: list[str]) -> None:
@@ -95,6 +99,11 @@ def test_what_conditions_mean(text: str, found: list[str]) -> None:
         ("cost ! 1", "is not understood"),
         ("not " * 200 + "cost > 1", "nested too deeply"),
         ("(" * 200 + "cost > 1" + ")" * 200, "nested too deeply"),
+        (" or ".join(["cost > 1"] * 201), "there are more than 200 comparisons"),
+        (
+            " and ".join(f"config.k{number} = 1" for number in range(61)),
+            "there are more than 60 columns of values",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_condition(text: str, words: str) -> None:

@@ -17,6 +17,8 @@ from sessions.build import AGENTS
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     record_one(tmp_path / "outputs")
+    with runcard.record("calls", strict=True) as run:
+        run.add_usage({"input": 1, "output": 1}, model="claude-sonnet-4-5")
     runcard.collect({"team_session_id": "team-1", "instances": [dict(agent) for agent in AGENTS]})
     return tmp_path
 
@@ -81,6 +83,13 @@ def test_it_only_reads_and_in_bounds(cli: Cli, project: Path, sql: str, words: s
     assert words in outcome.err
     assert cli("ls", "--json").out == before
     assert not (project / "other.db").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_time_limit_is_a_number(cli: Cli) -> None:
+    outcome = cli("query", "SELECT 1", "--timeout", "nan")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "nan is not a time limit" in outcome.err
 
 
 @pytest.mark.usefixtures("project")

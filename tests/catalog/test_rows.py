@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 import runcard
 from documents.samples import rich_team
 from encoding.plain_data import values
-from runcard.catalog.rows import RecordRows, cost_units, digest_bytes, run_rows, session_rows
-from runcard.catalog.tables import INSTANCE_COLUMNS, RECORD_COLUMNS, TABLES, USAGE_COLUMNS
+from runcard.catalog.cost_units import cost_units
+from runcard.catalog.rows import RecordRows, call_row, digest_bytes, run_rows, session_rows
+from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
 from runs.runs import read, record_one
 
 
@@ -21,37 +23,28 @@ def check_rows(rows: RecordRows) -> None:
     """A database takes them."""
     connection = sqlite3.connect(":memory:")
     connection.executescript(TABLES)
-    place = {
-        "store": 1,
-        "name": "n",
-        "path": "p",
-        "is_archived": 0,
-        "fingerprint": "",
-        "kind": "run",
-        "record_id": "r",
+    place = {"kind": "run", "record_id": "r"}
+    record = (1, 1, "n", "p", 0, "", *map((rows.record | place).get, RECORD_COLUMNS))
+    some: dict[str, list[tuple[Any, ...]]] = {
+        "records": [record],
+        "facts": [(1, key, *fact) for key, fact in rows.facts.items()],
+        "instances": [(1, *row) for row in rows.instances],
+        "usage": [(1, number, *row) for number, row in enumerate(rows.usage)],
+        "calls": [(1, number, *row) for number, row in enumerate(rows.calls)],
+        "files": [(1, *row) for row in rows.files],
+        "relations": [(1, *row) for row in rows.relations],
+        "texts": [(1, *map(rows.texts.get, TEXT_COLUMNS))],
     }
-    columns = ", ".join(RECORD_COLUMNS)
-    marks = ", ".join("?" * len(RECORD_COLUMNS))
-    record = rows.record | place
-    connection.execute(
-        f"INSERT INTO records ({columns}) VALUES ({marks})",  # noqa: S608
-        [record.get(name) for name in RECORD_COLUMNS],
-    )
-    connection.executemany(
-        "INSERT INTO facts VALUES (1, ?, ?, ?)", [(key, *fact) for key, fact in rows.facts.items()]
-    )
-    for name, known, some in (
-        ("instances", INSTANCE_COLUMNS, rows.instances),
-        ("usage", USAGE_COLUMNS, rows.usage),
-    ):
-        for row in some:
-            assert row.keys() <= set(known), name
-    connection.executemany("INSERT INTO files VALUES (1, ?, ?, ?)", rows.files)
-    connection.executemany("INSERT INTO relations VALUES (1, ?, ?, ?)", rows.relations)
-    connection.execute(
-        "INSERT INTO texts VALUES (?, ?, ?, ?)",
-        [*(rows.texts.get(name) for name in ("name", "summary", "errors", "labels"))],
-    )
+    for table, columns in COLUMNS_OF.items():
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
+            some[table],
+        )
+
+
+def usage(rows: RecordRows) -> list[dict[str, Any]]:
+    return [dict(zip(USAGE_COLUMNS, row, strict=True)) for row in rows.usage]
 
 
 def test_a_run(outputs: Path) -> None:
@@ -91,8 +84,8 @@ def test_a_run(outputs: Path) -> None:
     assert [rows.facts[f"metric.accuracy{end}"][0] for end in ("", ".min", ".max")] == [0.25, 0.25, 0.5]
     assert rows.facts["tag.best"] == (1.0, "best")
     assert rows.facts["score.taste"] == (4.0, None)
-    assert rows.relations == [("derived-from", "run-x", None)]
-    assert [row["cost"] for row in rows.usage] == [60_000_000]
+    assert rows.relations == [("derived-from", "run-x", None, None)]
+    assert [row["cost"] for row in usage(rows)] == [60_000_000]
 
 
 def test_the_usage_of_several_models_adds_up(outputs: Path) -> None:
@@ -100,9 +93,9 @@ def test_the_usage_of_several_models_adds_up(outputs: Path) -> None:
         run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5")
         run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
     rows = run_rows(read(run.path))
-    assert [row["model"] for row in rows.usage] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    assert [row["model"] for row in usage(rows)] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
     for name in ("input", "output", "cost", "calls"):
-        assert sum(row[name] for row in rows.usage) == rows.record[name]
+        assert sum(row[name] for row in usage(rows)) == rows.record[name]
 
 
 def test_stated_totals_are_not_spread_over_models(outputs: Path) -> None:
@@ -111,14 +104,14 @@ def test_stated_totals_are_not_spread_over_models(outputs: Path) -> None:
         run.add_usage({"input": 10, "output": 2}, model="claude-haiku-4-5")
         run.set_costs(total_cost_usd=7)
     rows = run_rows(read(run.path))
-    assert [(row["model"], row["cost"]) for row in rows.usage] == [(None, 7 * 10**10)]
+    assert [(row["model"], row["cost"]) for row in usage(rows)] == [(None, 7 * 10**10)]
 
 
 def test_an_unknown_price_is_not_zero(outputs: Path) -> None:
     with runcard.record(outputs, model="nobody-sells-this", strict=True) as run:
         run.add_usage({"input": 1000, "output": 200})
     rows = run_rows(read(run.path))
-    assert (rows.record["cost"], rows.usage[0]["cost"]) == (None, None)
+    assert (rows.record["cost"], usage(rows)[0]["cost"]) == (None, None)
 
 
 def test_a_run_without_calls_has_no_usage(outputs: Path) -> None:
@@ -132,7 +125,7 @@ def test_a_session() -> None:
     rows = session_rows(team)
     check_rows(rows)
     assert len(rows.instances) == len(team["instances"]) == rows.record["instances"]
-    known = [row["cost"] for row in rows.usage if row["cost"] is not None]
+    known = [row["cost"] for row in usage(rows) if row["cost"] is not None]
     assert sum(known) == sum(cost_units(entry["cost"]) or 0 for entry in team["instances"] if "cost" in entry)
 
 
@@ -167,7 +160,20 @@ def test_whatever_a_document_has_the_database_takes(value: Any) -> None:
     )
     team = ("instances", "execution_summary", "labels", "relations", "resources", "errors", "origin_session")
     check_rows(session_rows(dict.fromkeys(team, value)))
+    fields = ("tokens", "cost_usd", "timestamp", "model", "latency_seconds")
+    check_rows(
+        RecordRows({}, calls=[call_row(dict.fromkeys(fields, value)), call_row({"tokens": {"input": value}})])
+    )
     check_rows(session_rows({"instances": [value, {"models": [value], "tokens": value, "cost": value}]}))
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30, 10**400, -(10**400)])
+def test_integers_of_any_size_are_taken(number: int) -> None:
+    values = dict.fromkeys(("last", "min", "max"), number)
+    check_rows(run_rows({"generation": {"duration_seconds": number}, "metrics": {"loss": values}}))
+    summary = {"total_execution_time_seconds": number}
+    agents = [{"instance_id": "a", "execution_time_seconds": number}]
+    check_rows(session_rows({"execution_summary": summary, "instances": agents}))
 
 
 @pytest.mark.parametrize(
@@ -191,3 +197,8 @@ def test_costs_are_whole_numbers(amount: object, units: int | None) -> None:
 @given(st.text(max_size=80))
 def test_a_digest_is_64_hex_digits(text: str) -> None:
     assert digest_bytes(text) is None or len(digest_bytes(text) or b"") == 32
+
+
+@given(st.floats(0, 1000) | st.decimals(0, 1000, places=11).map(float))
+def test_costs_are_rounded_as_decimals(amount: float) -> None:
+    assert cost_units(amount) == round(Decimal(str(amount)) * 10**10)

@@ -11,6 +11,8 @@ import pytest
 import runcard
 from conftest import Cli
 from experiments.folders import config_of, metadata, record
+from runcard.operations.experiments.run_table import RunTableBuilder
+from runcard.views.record_table import experiment_runs
 
 LEAVE = """
 import os, runcard
@@ -154,7 +156,7 @@ def test_runs_in_other_stores_belong_to_it_by_their_id(cli: Cli) -> None:
     assert shown(cli)["runs"] == 3
     assert shown(cli, "--outputs", "elsewhere")["runs"] == 2
     assert shown(cli, "--outputs", "elsewhere", "--outputs", "outputs")["runs"] == 4
-    assert before.name in cli("experiment", "show", "x").out
+    assert metadata(before)["generation"]["run_id"] in cli("experiment", "show", "x").out
 
 
 def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli) -> None:
@@ -187,3 +189,38 @@ def test_an_experiment_that_is_only_a_name_has_one_blank_line_below_its_title(cl
     record("x", "outputs")
     lines = cli("experiment", "show", "x").out.splitlines()
     assert lines[1:3] == ["", "Runs"]
+
+
+def test_the_last_runs_are_the_table_of_ls_with_the_values_that_differ(cli: Cli) -> None:
+    for temperature in (0.2, 0.7):
+        config = {"temperature": temperature, "nested": {"same": 1}}
+        with runcard.record("outputs", experiment="x", model="m", config=config, strict=True) as run:
+            run.log_metric("accuracy", 1 - temperature)
+            run.log_metric("size", 3)
+    with runcard.record("outputs", experiment="x", model="m", config={"nested": {"same": 1}}, strict=True):
+        pass  # without the values of the others
+    out = cli("experiment", "show", "x").out
+    lines = [line.split() for line in out[out.index("Last runs") :].splitlines()[1:]]
+    names = ["id", "started", "status", "model", "duration"]
+    assert lines[0] == [*names, "config.temperature", "metric.accuracy", "metric.size"]
+    assert [line[6:] for line in lines[1:]] == [[], ["0.7", "0.3", "3"], ["0.2", "0.8", "3"]]
+    listed = json.loads(cli("ls", "runs", "--experiment", "x", "--json").out)["records"]
+    assert [line[0] for line in lines[1:]] == [run["id"] for run in listed]
+
+
+def test_the_table_of_runs_is_short_and_fits_the_terminal() -> None:
+    table = RunTableBuilder()
+    for number in range(50):
+        document = {"configuration": {f"value_{key}": number for key in range(9)}, "token_usage": {}}
+        row = {"id": f"run-{number}", "started": f"2026-01-01T00:00:{number:02}Z", "status": "completed"}
+        table.add(
+            row["id"], row | dict.fromkeys(("model", "tokens", "cost", "known_cost", "duration")), document
+        )
+    built = table.table()
+    assert [row["id"] for row in built.rows] == [f"run-{number}" for number in range(49, 29, -1)]
+    wide = experiment_runs(*built)
+    assert wide[0].split() == ["id", "started", "status", *(f"config.value_{key}" for key in range(9))]
+    assert wide[-1] == "… and 30 more: list them with `runcard ls runs --experiment NAME`"
+    narrow = experiment_runs(*built, 80)
+    assert max(map(len, narrow[:21])) <= 80
+    assert narrow[-1].startswith("They also differ in config.value_3, config.value_4, ")

@@ -17,8 +17,9 @@ import pytest
 from acceptance.command import runcard_on_terminal
 from conftest import Cli
 from runcard.accounting import Prices
+from runcard.catalog import columns, usage_sums
 from runcard.cli.sessions import costs as command
-from runcard.operations.sessions.costs import DIMENSIONS, TOOLS, costs
+from runcard.operations.sessions.costs import DIMENSIONS, TIMES, TOOLS, costs
 from runcard.transcripts.sources import SOURCES
 from transcripts.session_files import (
     OPUS,
@@ -62,10 +63,12 @@ def test_the_shape_of_the_json(cli: Cli, tmp_path: Path) -> None:
     data = run(cli, "--source", TOOL, tmp_path)
     expected = {
         "calls": 1,
+        "known_calls": 1,
         "tokens": {"input": 10, "output": 20, "cache_read": 300, "cache_write": 45, "reasoning": None},
         "known_tokens": {"input": 10, "output": 20, "cache_read": 300, "cache_write": 45, "reasoning": 0},
         "cost_usd": 0.0006,
         "known_cost_usd": 0.0006,
+        "known_cost_by_token_source": {"reported": 0.0006},
         "at_least": True,
         "token_source": "reported",
     }
@@ -249,7 +252,12 @@ def test_since_leaves_out_what_is_older_and_names_what_has_no_time(cli: Cli, tmp
     ("options", "message"),
     [
         (["--source", "clippy"], "'clippy' is not one of"),
-        ([], "--source"),
+        (["somewhere"], "PATH needs --source"),
+        (["--with-records"], "--with-records needs --source"),
+        (["--by", "mood"], "'mood' is not one of day, week"),
+        (["--by", "label."], "'label.' is not one of"),
+        (["--budget", "much"], "'much' is not an amount in dollars"),
+        (["--budget", "-1"], "'-1' is not an amount in dollars"),
         (["--source", TOOL, "--by", "day,mood"], "'mood' is not one of day, week"),
         (["--source", TOOL, "--since", "yesterday"], "'yesterday' is neither an age nor a day"),
         (["--source", TOOL, "--csv", "--json"], "--csv contradicts --json"),
@@ -367,7 +375,9 @@ def test_files_of_another_tool_get_a_hint(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_command_knows_the_tools_and_dimensions_of_the_operation() -> None:
     assert (*TOOLS, "all") == command._TOOLS
-    assert DIMENSIONS == command._DIMENSIONS
+    assert DIMENSIONS == command._OF_FILES
+    assert (*TIMES, *usage_sums.DIMENSIONS) == command._OF_RECORDS
+    assert columns.FACTS == command._FACTS
 
 
 def test_costs_load_nothing_that_only_imports_need() -> None:

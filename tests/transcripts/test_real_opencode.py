@@ -149,7 +149,6 @@ def test_the_agents_of_imported_sessions(home: ClientHome, imported: ImportedHom
     [
         ("two tools at once", "completed", {"tool_error": 1}),
         ("bad request", "error", {"other": 1}),
-        ("interrupted reply", "terminated", {}),
     ],
 )
 def test_how_imported_sessions_ended(
@@ -157,6 +156,12 @@ def test_how_imported_sessions_ended(
 ) -> None:
     main = imported.main(session_of(home[name]))
     assert (main["status"], main["errors_by_category"]) == (status, errors)
+
+
+def test_an_interrupted_reply(imported: ImportedHome) -> None:
+    """OpenCode may end before it prints the id of the session."""
+    mains = [document["instances"][0] for document in imported.documents.values()]
+    assert sorted(main["status"] for main in mains if not main.get("calls")) == ["error", "terminated"]
 
 
 def test_a_fork_has_its_own_calls(home: ClientHome, imported: ImportedHome) -> None:

@@ -8,6 +8,7 @@
     filling     stores -> rows, only what changed
     conditions  what a user asks for -> SQL with parameters
     searching   the questions
+    transcript_text, transcript_index   transcripts in parts, and the search index over their words
 
 The records are the truth, the catalog is a cache of what they say. Recording does not touch it: a question first catches up with
 the ledgers of the stores. So a record is found as soon as it is closed, and a catalog that is locked, full or gone

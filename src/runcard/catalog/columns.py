@@ -4,13 +4,14 @@ Every name of a user becomes a parameter or is one of ours: nothing that a user 
 """
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from runcard.errors import UsageError
 
 ColumnType = Literal["text", "number", "count", "cost", "time", "seconds", "flag"]
 
-RECORDS, INSTANCES = "records", "instances"
+RECORDS, INSTANCES, CALLS, EXPERIMENTS = "records", "instances", "calls", "experiments"
 FACTS = ("config", "label", "metric", "score", "tag")
 
 
@@ -26,13 +27,20 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
     return {name: Column(name, f"{alias}.{name}", kind) for name in names.split()}
 
 
+# Another record has this id and another content. A session can be collected again under its id: it gets another directory.
+_CONFLICT = (
+    "EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
+    "AND (o.kind = 'run' OR o.name = r.name))"
+)
+_OF_SESSION = "FROM records r WHERE r.id = i.record"
+
 _RECORD: dict[str, Column] = {
     "id": Column("id", "r.record_id", "text"),
     **_plain("r", "kind name path status experiment experiment_id model provider token_source", "text"),
     **_plain("r", "command host branch folder tool problem sha256", "text"),
     "commit": Column("commit", "r.git_commit", "text"),
     "error": Column("error", "r.first_error", "text"),
-    "store": Column("store", "s.path", "text"),
+    "store": Column("store", "(SELECT path FROM stores WHERE id = r.store)", "text"),
     **_plain("r", "started ended", "time"),
     "duration": Column("duration", "r.seconds", "seconds"),
     **_plain("r", "calls input output cache_read cache_write reasoning instances failed_instances", "count"),
@@ -41,13 +49,18 @@ _RECORD: dict[str, Column] = {
     **_plain("r", "cost known_cost", "cost"),
     "archived": Column("archived", "r.is_archived", "flag"),
     "at_least": Column("at_least", "r.at_least", "flag"),
+    "conflict": Column("conflict", _CONFLICT, "flag"),
 }
 _INSTANCE: dict[str, Column] = {
     **_plain("i", "name role model status parent token_source error error_category", "text"),
     "id": Column("id", "i.instance_id", "text"),
-    "session": Column("session", "r.record_id", "text"),
-    "path": Column("path", "r.path", "text"),
-    "store": Column("store", "s.path", "text"),
+    "session": Column("session", f"(SELECT record_id {_OF_SESSION})", "text"),
+    "path": Column("path", f"(SELECT path {_OF_SESSION})", "text"),
+    "store": Column(
+        "store",
+        "(SELECT s.path FROM stores s JOIN records r ON s.id = r.store WHERE r.id = i.record)",
+        "text",
+    ),
     **_plain("i", "started ended", "time"),
     "duration": Column("duration", "i.seconds", "seconds"),
     **_plain("i", "calls input output cache_read cache_write reasoning", "count"),
@@ -55,31 +68,71 @@ _INSTANCE: dict[str, Column] = {
     **_plain("i", "cost known_cost", "cost"),
     "at_least": Column("at_least", "i.at_least", "flag"),
 }
-COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE}
+_CALL: dict[str, Column] = {
+    "run": Column("run", "(SELECT record_id FROM records WHERE id = c.record)", "text"),
+    "path": Column("path", "(SELECT path FROM records WHERE id = c.record)", "text"),
+    "experiment": Column("experiment", "(SELECT experiment FROM records WHERE id = c.record)", "text"),
+    **_plain("c", "model provider step token_source cost_source observer", "text"),
+    "number": Column("number", "c.number", "count"),
+    "started": Column("started", "c.started", "time"),
+    "duration": Column("duration", "c.seconds", "seconds"),
+    "first_token": Column("first_token", "c.first_token", "seconds"),
+    **_plain("c", "input output cache_read cache_write reasoning", "count"),
+    "tokens": Column("tokens", "c.input + c.output", "count"),
+    **_plain("c", "cost known_cost", "cost"),
+    "at_least": Column("at_least", "c.at_least", "flag"),
+}
+_EXPERIMENT: dict[str, Column] = {
+    **_plain("e", "name id", "text"),
+    **_plain("e", "started last", "time"),
+    **_plain("e", "runs failed calls", "count"),
+    **_plain("e", "cost known_cost", "cost"),
+    "at_least": Column("at_least", "e.at_least", "flag"),
+}
+COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE, CALLS: _CALL, EXPERIMENTS: _EXPERIMENT}
+_RECORD_OF = {RECORDS: "r.id", INSTANCES: "i.record", CALLS: "c.record"}
+_MOST_FACTS = 60  # a database joins no more tables
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
-class Columns:
-    """The columns of one question; facts that it names are joined once each."""
+def names_fact(name: str) -> bool:
+    """Whether this is the name of a fact such as `label.team`."""
+    return _FACT.fullmatch(name) is not None
 
-    def __init__(self, table: str) -> None:
+
+class Columns:
+    """The columns of one question; facts that are shown or sorted by are joined once each."""
+
+    def __init__(self, table: str, is_common: Callable[[str, Sequence[object]], bool] | None = None) -> None:
         self.known = COLUMNS[table]
         self.joins: list[str] = []
         self.parameters: list[str] = []
+        self._table = table
+        self._is_common = is_common or (lambda *_: False)
         self._facts: dict[str, Column] = {}
+
+    @property
+    def record(self) -> str:
+        """The SQL of the number of the record of a row."""
+        if self._table not in _RECORD_OF:
+            raise UsageError(
+                f"{self._table} cannot be filtered by this", hint="list their runs: runcard ls runs"
+            )
+        return _RECORD_OF[self._table]
 
     def find(self, name: str) -> Column:
         """The column with this name; raises UsageError with similar names."""
         if (column := self.known.get(name)) is not None:
             return column
-        if name in self._facts:
-            return self._facts[name]
-        if _FACT.fullmatch(name) is None:
-            raise _no_column(name, self.known)
-        alias = f"f{len(self._facts)}"
-        self.joins.append(f"LEFT JOIN facts {alias} ON {alias}.record = r.id AND {alias}.key = ?")
-        self.parameters.append(name)
-        self._facts[name] = Column(name, alias, "number")
+        if name not in self._facts:
+            if not names_fact(name):
+                raise _no_column(name, self.known)
+            if len(self._facts) == _MOST_FACTS:
+                raise UsageError(
+                    f"there are more than {_MOST_FACTS} columns of values, such as {name!r}",
+                    hint="name fewer",
+                )
+            self._facts[name] = Column(name, f"f{len(self._facts)}", "number")
         return self._facts[name]
 
     def is_fact(self, column: Column) -> bool:
@@ -87,7 +140,19 @@ class Columns:
 
     def shown(self, column: Column) -> str:
         """The SQL of a value: of a fact its number, or else its text."""
-        return f"coalesce({column.sql}.number, {column.sql}.text)" if self.is_fact(column) else column.sql
+        if not self.is_fact(column):
+            return column.sql
+        alias = column.sql
+        join = f"LEFT JOIN facts {alias} ON {alias}.record = {self.record} AND {alias}.key = ?"
+        if join not in self.joins:
+            self.joins.append(join)
+            self.parameters.append(column.name)
+        return f"coalesce({alias}.number, {alias}.text)"
+
+    def record_in(self, records: str, parameters: Sequence[object]) -> str:
+        """The SQL that a record is one of these. If they are many, all rows are looked at rather than each of these looked up."""
+        plus = "+" if self._is_common(records, parameters) else ""
+        return f"{plus}{self.record} IN ({records})"
 
 
 def _no_column(name: str, known: dict[str, Column]) -> UsageError:

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runcard.catalog.columns import Column, Columns
-from runcard.catalog.rows import cost_units
+from runcard.catalog.cost_units import cost_units
+from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import parse_time
 from runcard.errors import UsageError
 
@@ -28,6 +29,7 @@ _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SQL_OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _DEEPEST = 100  # parentheses and nots
+_MOST_COMPARISONS = 200  # a database takes no more than so deep a tree of them
 
 
 class Token(NamedTuple):
@@ -54,27 +56,40 @@ def parse_condition(text: str, columns: Columns, now: Callable[[], datetime] | N
 
 def comparison(column: Column, operator: str, value: str, columns: Columns, now: datetime) -> Condition:
     """The SQL of `column operator value`."""
-    if value.lower() == "null" and operator in {"=", "==", "!="}:
-        return Condition(f"{columns.shown(column)} IS {'NOT ' if operator == '!=' else ''}NULL", ())
-    if operator == "~":
-        return Condition(f"instr(lower({columns.shown(column)}), lower(?)) > 0", (value,))
-    sign = _SQL_OPERATORS[operator]
     if columns.is_fact(column):
-        number = _number(value)
-        by_text = Condition(f"{column.sql}.text {sign} ?", (value,))
-        if number is None:
-            return by_text
-        by_number = Condition(f"{column.sql}.number {sign} ?", (number,))
-        return by_number if sign not in {"=", "!="} else _either(by_number, by_text, sign)
-    return Condition(f"{column.sql} {sign} ?", (_literal(column, value, now),))
+        return _fact_comparison(column.name, operator, value, columns)
+    if _is_null(operator, value):
+        return Condition(f"{column.sql} IS {'NOT ' if operator == '!=' else ''}NULL", ())
+    if operator == "~":
+        return Condition(f"instr(lower({column.sql}), lower(?)) > 0", (value,))
+    return Condition(f"{column.sql} {_SQL_OPERATORS[operator]} ?", (_literal(column, value, now),))
 
 
-def _either(number: Condition, text: Condition, sign: str) -> Condition:
-    """Equal to the number or to the text; unequal to both, where one is known."""
-    if sign == "=":
-        return Condition(f"({number.sql} OR {text.sql})", (*number.parameters, *text.parameters))
-    known = f"coalesce({number.sql}, {text.sql})"
-    return Condition(known, (*number.parameters, *text.parameters))
+def _is_null(operator: str, value: str) -> bool:
+    return value.lower() == "null" and operator in {"=", "==", "!="}
+
+
+def _fact_comparison(name: str, operator: str, value: str, columns: Columns) -> Condition:
+    """The records that have a fact with such a value."""
+    number = _number(value)
+    sign = _SQL_OPERATORS.get(operator)
+    parameters: tuple[object, ...]
+    if _is_null(operator, value):
+        test, parameters = "", ()
+    elif sign is None:
+        test, parameters = "AND instr(lower(coalesce(number, text)), lower(?)) > 0", (value,)
+    elif number is None:
+        test, parameters = f"AND text {sign} ?", (value,)
+    elif sign == "=":
+        test, parameters = "AND (number = ? OR text = ?)", (number, value)
+    elif sign == "!=":
+        test, parameters = "AND coalesce(number != ?, text != ?)", (number, value)
+    else:
+        test, parameters = f"AND number {sign} ?", (number,)
+    records = f"SELECT record FROM facts WHERE key = ? {test}"  # noqa: S608 - text of our own
+    found = Condition(columns.record_in(records, (name, *parameters)), (name, *parameters))
+    is_absent = _is_null(operator, value) and operator != "!="
+    return Condition(f"NOT ({found.sql})", found.parameters) if is_absent else found
 
 
 def _literal(column: Column, value: str, now: datetime) -> object:
@@ -90,7 +105,10 @@ def _literal(column: Column, value: str, now: datetime) -> object:
     number = _number(value.removeprefix("$"))
     if number is None:
         raise UsageError(f"{value!r} is not a number", hint=f"compare {column.name} with a number")
-    return cost_units(number) if column.type == "cost" else number
+    if column.type != "cost":
+        return number
+    units = cost_units(number)
+    return number * COST_UNIT if units is None else units  # negative, or more than any cost
 
 
 def time_value(text: str, now: datetime) -> int:
@@ -141,6 +159,7 @@ class _ConditionParser:
     def __init__(self, tokens: list[Token], columns: Columns, now: Callable[[], datetime]) -> None:
         self._tokens, self._columns, self._now = tokens, columns, now()
         self._at = 0
+        self._comparisons = 0
 
     def condition(self, depth: int) -> Condition:
         return self._joined("or", self._term, depth)
@@ -181,6 +200,9 @@ class _ConditionParser:
             raise _wrong(f"after {name.text!r} an operator is missing")
         if value is None or value.kind not in {"word", "quoted"}:
             raise _wrong(f"after {name.text} {operator.text} a value is missing")
+        self._comparisons += 1
+        if self._comparisons > _MOST_COMPARISONS:
+            raise _wrong(f"there are more than {_MOST_COMPARISONS} comparisons")
         column = self._columns.find(_unquoted(name))
         return comparison(column, operator.text, _unquoted(value), self._columns, self._now)
 

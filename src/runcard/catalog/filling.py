@@ -8,23 +8,28 @@ A store that cannot be listed keeps its rows and is marked as not reachable.
 """
 
 import contextlib
+import gc
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from stat import S_ISDIR, S_ISREG
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.catalog.database import CatalogDatabase
-from runcard.catalog.reading import read_rows
+from runcard.catalog.database import CatalogDatabase, TableRows
+from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TEXT_COLUMNS
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
 from runcard.store import layout
-from runcard.store.record import DirectoryRecord, Record
 
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
-_BATCH = 500  # records that are written at once
+_BATCH = 200  # records that are written at once
 _FILLING = 600  # seconds to wait for another process that reads a store
+
+
+if TYPE_CHECKING:
+    from runcard.catalog.rows import RecordRows
+    from runcard.store.record import Record
 
 
 class FoundRecord(NamedTuple):
@@ -62,19 +67,23 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - places.keys()
-    _remove_all(database, number, removed)
+    database.remove(number, sorted(removed))
+    database.make_indexes()
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
 
-def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
-    """Bring the rows of a store up to date as far as it says that it changed; None where it did not."""
+def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> FillResult | None:
+    """Bring the rows of a store up to date as far as it says that it changed; None where it did not.
+
+    Raises StoreError when another process is still reading it for the first time after `wait` seconds.
+    """
     number = _store_number(database, store)
     now, before = _look(store), _cursor(database, number)
     if now is None:
         return _unreachable(database, store, number)
     if before is None:
-        return _fill_once(database, store, number)
+        return _fill_once(database, store, number, wait)
     running = [
         name
         for (name,) in database.query(
@@ -99,30 +108,22 @@ def catch_up(database: CatalogDatabase, store: str) -> FillResult | None:
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
     _put_all(database, number, changed, store, None)
     removed = (suspects & known.keys()) - places.keys()
-    _remove_all(database, number, removed)
+    database.remove(number, sorted(removed))
     _set_cursor(database, number, now)
     return FillResult(store, len(known), len(changed), len(removed))
 
 
-def _fill_once(database: CatalogDatabase, store: str, number: int) -> FillResult | None:
+def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
-    with database.locked("filling", _FILLING):
+    with database.locked("filling", wait):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
 def forget(database: CatalogDatabase, store: str) -> None:
     """Remove a store and its records."""
-    with database.writing():
-        names = [
-            name
-            for (name,) in database.query(
-                "SELECT r.name FROM records r JOIN stores s ON s.id = r.store WHERE s.path = ?", (store,)
-            )
-        ]
-        number = _store_number(database, store)
-        for name in names:
-            database.remove(number, name)
-        database.query("DELETE FROM stores WHERE id = ?", (number,))
+    number = _store_number(database, store)
+    database.remove(number, list(_fingerprints(database, number)))
+    database.query("DELETE FROM stores WHERE id = ?", (number,))
 
 
 def _store_number(database: CatalogDatabase, store: str) -> int:
@@ -134,8 +135,16 @@ def _store_number(database: CatalogDatabase, store: str) -> int:
     return int(found[0])
 
 
+def was_read(database: CatalogDatabase, store: str) -> bool:
+    """Whether the rows of a store are all there, even if they are not the newest."""
+    path = json_name(os.path.abspath(store)).text
+    sql = "SELECT 1 FROM stores WHERE path = ? AND (cursor IS NOT NULL OR NOT is_reachable)"
+    return database.query(sql, (path,)).fetchone() is not None
+
+
 def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
-    database.query("UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ?", (number,))
+    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable"
+    database.query(sql, (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)
 
@@ -147,45 +156,76 @@ def _fingerprints(database: CatalogDatabase, store: int) -> dict[str, str]:
 def _put_all(
     database: CatalogDatabase,
     number: int,
-    places: Iterable[FoundRecord],
+    places: Sequence[FoundRecord],
     store: str,
     progress: Progress | None,
 ) -> None:
-    batch = []
-    for count, place in enumerate(places, 1):
+    """Read records, on all cores, and write their rows, batch by batch."""
+    if not places:
+        return
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
+
+    first = database.take_numbers(len(places))
+    batches = [(first + start, places[start : start + _BATCH]) for start in range(0, len(places), _BATCH)]
+
+    def read(batch: tuple[int, Sequence[FoundRecord]], _: object) -> TableRows:
+        with _without_collector():
+            return _read_batch(number, *batch)
+
+    count = 0
+    for rows in work_in_order(batches, read):
+        database.put(number, rows)
+        count += len(rows["records"])
+        if progress is not None:
+            progress(store, count)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Without looking for garbage: documents have no cycles, and have many objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableRows:
+    """The rows of some records, whose numbers are `first` and those that follow."""
+    tables: TableRows = {table: [] for table in COLUMNS_OF}
+    for own, place in enumerate(places, first):
         rows = read_rows(_record(place))
-        rows.record |= {
-            "store": number,
-            "name": place.text,
-            "path": json_name(os.path.abspath(place.path)).text,
-            "is_archived": int(place.is_archived),
-            "fingerprint": place.fingerprint,
-        }
-        batch.append(rows)
-        if len(batch) >= _BATCH:
-            _write(database, batch)
-            batch = []
-            if progress is not None:
-                progress(store, count)
-    _write(database, batch)
+        if "problem" in rows.record and not os.path.lexists(place.path):
+            continue  # it was removed meanwhile
+        tables["records"].append(
+            (
+                *(own, store, place.text, json_name(os.path.abspath(place.path)).text),
+                *(int(place.is_archived), place.fingerprint),
+                *map(rows.record.get, RECORD_COLUMNS),
+            )
+        )
+        tables["facts"] += [(own, key, *fact) for key, fact in rows.facts.items()]
+        tables["instances"] += [(own, *row) for row in rows.instances]
+        tables["usage"] += [(own, number, *row) for number, row in enumerate(rows.usage)]
+        tables["calls"] += [(own, number, *row) for number, row in enumerate(rows.calls)]
+        tables["files"] += [(own, *file) for file in rows.files]
+        tables["relations"] += [(own, *relation) for relation in rows.relations]
+        tables["texts"].append((own, *(rows.texts.get(name, "") for name in TEXT_COLUMNS)))
+    return tables
 
 
-def _write(database: CatalogDatabase, batch: list) -> None:  # type: ignore[type-arg]
-    if batch:
-        with database.writing():
-            for rows in batch:
-                database.put(rows)
+def read_rows(record: "Record") -> "RecordRows":
+    """The rows of a record. What reads it takes long to load, and most questions find nothing new."""
+    from runcard.catalog import reading  # noqa: PLC0415
+
+    return reading.read_rows(record)
 
 
-def _remove_all(database: CatalogDatabase, store: int, names: Iterable[str]) -> None:
-    doomed = list(names)
-    if doomed:
-        with database.writing():
-            for name in doomed:
-                database.remove(store, name)
+def _record(place: FoundRecord) -> "Record":
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 
-
-def _record(place: FoundRecord) -> Record:
     if not place.is_archived:
         return DirectoryRecord(place.path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load

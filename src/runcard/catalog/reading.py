@@ -1,20 +1,31 @@
 """Read a record for the catalog: its document, its remarks, its listing. Whatever is wrong with it becomes its `problem`."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, BinaryIO
 
-from runcard.catalog.rows import RUN, SESSION, RecordRows, digest_bytes, run_rows, session_rows
+from runcard.catalog.rows import RUN, SESSION, RecordRows, call_row, run_rows, session_rows
 from runcard.checksums import read_file
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.run.call_totals import distinct_calls
+from runcard.documents.run.events import MODEL_CALLED
+from runcard.documents.run.fold import call_in
 from runcard.encoding import JsonObject, decode_json
-from runcard.errors import EncodingError, RuncardError
+from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.store import layout
 from runcard.store.amendments.read import Remark
 from runcard.store.record import Record
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
+_CALLED = MODEL_CALLED.encode()
+_SIMPLE = 1 << 16  # bytes of a listing that is read at once
+_SIMPLE_LISTING = re.compile(
+    rb"(?:[0-9a-f]{64}  (?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\n)+"
+)
 
 
 def read_rows(record: Record) -> RecordRows:
@@ -37,6 +48,8 @@ def read_rows(record: Record) -> RecordRows:
         "record_id": _id(document, name),
         "sha256": sha256_bytes(data).hex,
     }
+    if rows.usage and kind is GENERATION and rows.record["status"] != "running":
+        rows.calls = _calls(record)
     rows.files += _outputs(record)
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
     return rows
@@ -49,7 +62,9 @@ def _id(document: JsonObject, name: str) -> str:
 
 
 def _unreadable(record: Record, problem: str) -> RecordRows:
-    kind, name = SESSION if record.kind_by_files() == SESSION else RUN, json_name(record.name).text
+    kind, name = RUN, json_name(record.name).text
+    with contextlib.suppress(RuncardError, OSError):  # a damaged archive
+        kind = SESSION if record.kind_by_files() == SESSION else RUN
     facts: dict[str, object] = {"kind": kind, "record_id": name, "problem": problem[:1000]}
     facts |= dict.fromkeys(("at_least", "errors", "warnings"), 0)
     return RecordRows(facts, texts={"name": name, "errors": problem[:1000]})
@@ -62,17 +77,47 @@ def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
                 yield entry.kind, entry.payload
 
 
-def _outputs(record: Record) -> Iterator[tuple[bool, str, bytes]]:
-    """The files of the listing."""
+def _calls(record: Record) -> list[tuple[Any, ...]]:
+    """The calls in the journal of a run, as its document counts them; none where it cannot be read."""
+    try:
+        data = record.read(layout.JOURNAL) or b""
+    except (RuncardError, OSError):
+        return []
+    calls: list[JsonObject] = []
+    for line in data.splitlines():
+        if _CALLED in line:
+            with contextlib.suppress(RuncardError):
+                event = decode_json(line)
+                if isinstance(event, dict) and (call := call_in(event)) is not None:
+                    calls.append(call | {"timestamp": event.get("timestamp")})
+    try:
+        return [call_row(call) for call in distinct_calls(calls)]
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+        return []  # of a journal that runcard did not write
+
+
+def _outputs(record: Record) -> Iterable[tuple[bool, str, bytes]]:
+    """The files of the listing; none of one that is wrong."""
     try:
         file = record.open_seekable(layout.CHECKSUMS)
         if file is None:
-            return
+            return ()
         with file:
-            for number, (path, digits) in enumerate(read_file(file).hex_items()):
-                if number >= _MOST_FILES:
-                    return
-                if (digest := digest_bytes(digits)) is not None:
-                    yield False, path.encode("utf-8", "backslashreplace").decode(), digest
-    except (RuncardError, OSError, EncodingError):
-        return
+            return _simple_listing(file.read(_SIMPLE + 1)) or [*_any_listing(file)]
+    except (RuncardError, OSError):
+        return ()
+
+
+def _simple_listing(data: bytes) -> list[tuple[bool, str, bytes]]:
+    """The files of a short listing whose names are plain words; none where it may be another."""
+    if len(data) > _SIMPLE or _SIMPLE_LISTING.fullmatch(data) is None:
+        return []
+    lines = data.decode().split("\n")[:-1]
+    if len({line[66:] for line in lines}) < len(lines):
+        return []
+    return [(False, line[66:], bytes.fromhex(line[:64])) for line in lines]
+
+
+def _any_listing(file: BinaryIO) -> Iterator[tuple[bool, str, bytes]]:
+    for path, digits in islice(read_file(file).hex_items(), _MOST_FILES):
+        yield False, path.encode("utf-8", "backslashreplace").decode(), bytes.fromhex(digits)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from runcard.catalog.database import CatalogError
 from runcard.errors import UsageError
@@ -29,11 +28,14 @@ class SqlRows(NamedTuple):
     columns: list[str]
     rows: list[tuple[Any, ...]]
     is_cut: bool  # whether there are more rows than were allowed
+    warning: str | None = None  # why the catalog is not up to date
 
 
-def ask_sql(path: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
+def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
     """The rows of a SELECT, at most `limit`; raises UsageError for anything else, and when it takes longer than `seconds`."""
-    with _read_only(path, seconds) as connection:
+    if not seconds > 0:  # also where it is not a number
+        raise UsageError(f"{seconds:g} is not a time limit", hint="write a number of seconds")
+    with _read_only(uri, seconds) as connection:
         try:
             cursor = connection.execute(sql)
             rows = list(_limited(cursor, limit + 1))
@@ -60,9 +62,10 @@ def _limited(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
-def _read_only(path: str, seconds: float) -> Iterator[sqlite3.Connection]:
+def _read_only(uri: str, seconds: float) -> Iterator[sqlite3.Connection]:
     try:
-        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None)
+        read_only = uri if "?" in uri else f"{uri}?mode=ro"
+        connection = sqlite3.connect(read_only, uri=True, timeout=5, isolation_level=None)
     except sqlite3.Error as error:
         raise CatalogError(f"the catalog cannot be opened: {error}", hint="run: runcard index") from error
     with closing(connection):
@@ -87,11 +90,9 @@ def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int
 def _refused(error: sqlite3.Error, seconds: float) -> UsageError:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
-        return UsageError(
-            f"the question took longer than {seconds:g} s", hint="ask for less, or pass --timeout"
-        )
+        return UsageError(f"the query took longer than {seconds:g} s", hint="ask for less, or pass --timeout")
     if code == sqlite3.SQLITE_AUTH or "not authorized" in str(error) or "prohibited" in str(error):
         return UsageError(f"only reading is allowed: {error}", hint="write one SELECT")
     if code == sqlite3.SQLITE_NOMEM or isinstance(error, MemoryError):
-        return UsageError("the question needs too much memory", hint="ask for less")
-    return UsageError(f"in the question: {error}", hint="the views and their columns: runcard query --views")
+        return UsageError("the query needs too much memory", hint="ask for less")
+    return UsageError(f"in the SQL: {error}", hint="the views and their columns: runcard query --views")

@@ -7,10 +7,11 @@ that an index can hold.
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from runcard.catalog.tables import COST_UNIT
-from runcard.documents.exact_sums import as_decimal
+from runcard.catalog.cost_units import cost_units
+from runcard.catalog.tables import INSTANCE_COLUMNS, USAGE_COLUMNS
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
@@ -23,9 +24,13 @@ _LONGEST_KEY = 200
 _MOST_FACTS = 1000  # of one record
 _MOST_DEPTH = 5  # levels of a configuration
 _MOST_COUNT = 2**62
+_LONGEST_TIME = 100  # characters
+_NO_TOKENS = (None,) * len(CLASSES)
+_ERROR = INSTANCE_COLUMNS.index("error")
 
 Row = dict[str, Any]
 Facts = dict[str, tuple[float | None, str | None]]  # a number, a text, by key
+RelationRow = tuple[str, str, str | None, int | None]  # type, id, digest, calls of it that were joined
 
 
 @dataclass
@@ -34,10 +39,11 @@ class RecordRows:
 
     record: Row
     facts: Facts = field(default_factory=dict)
-    instances: list[Row] = field(default_factory=list)
-    usage: list[Row] = field(default_factory=list)
+    instances: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of INSTANCE_COLUMNS
+    usage: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of USAGE_COLUMNS
+    calls: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of CALL_COLUMNS
     files: list[tuple[bool, str, bytes]] = field(default_factory=list)  # is it an input, path, digest
-    relations: list[tuple[str, str, str | None]] = field(default_factory=list)
+    relations: list[RelationRow] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # by column of the search index
 
 
@@ -74,11 +80,36 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
         **_metric_facts(_object(document.get("metrics"))),
         **_remark_facts(remarks),
     }
-    rows.usage = _run_usage(document, record) if has_calls(document) else []
+    if has_calls(document):
+        rows.usage = [tuple(map(row.get, USAGE_COLUMNS)) for row in _run_usage(document, record)]
     rows.files = [*_inputs(_object(document.get("data_sources")))]
     rows.relations = [*_relations(document)]
     rows.texts = _texts(rows, (record["experiment"], record["command"], _text(generation.get("function"))))
     return rows
+
+
+def call_row(call: JsonObject) -> tuple[Any, ...]:
+    """The row of a model call, in the order of CALL_COLUMNS; its `timestamp` is that of its event."""
+    get, tokens = call.get, _object(call.get("tokens"))
+    short, long = _count(tokens.get("cache_write_5m")), _count(tokens.get("cache_write_1h"))
+    known = cost_units(get("cost_usd"))
+    return (
+        _time(get("timestamp")),
+        _text(get("model")),
+        _text(get("provider")),
+        _text(get("step")),
+        _number(get("latency_seconds")),
+        _number(get("time_to_first_token_seconds")),
+        *(_count(tokens.get(name)) for name in ("input", "output", "cache_read")),
+        None if short is None or long is None else short + long,
+        _count(tokens.get("reasoning")),
+        _text(get("token_source")),
+        known,
+        cost_units(get("known_cost_usd")) if known is None else known,
+        0,
+        _text(get("cost_source")),
+        _text(get("observer")),
+    )
 
 
 def session_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = ()) -> RecordRows:
@@ -109,9 +140,8 @@ def session_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]]
         **_session_problems(document),
     }
     rows = RecordRows(record)
-    rows.instances = [*_instances(entries, is_at_least=is_at_least)]
+    _add_instances(rows, entries, is_at_least=is_at_least)
     rows.facts = {**_flat_facts("label", _object(document.get("labels"))), **_remark_facts(remarks)}
-    rows.usage = [row for entry in entries for row in _instance_usage(entry, is_at_least=is_at_least)]
     rows.relations = [*_relations(document)]
     names = (_text(entry.get("name")) for entry in entries)
     rows.texts = _texts(rows, (_text(origin.get("title")), record["folder"], *names))
@@ -127,6 +157,7 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
         model = _text(parts[0].get("model")) if parts else None
         return [{**whole, "instance_id": None, "model": model or record["model"]}]
     rows = []
+    has_one_provider = _has_one_provider(document, record["provider"])
     for part in parts:
         tokens = {"input": _count(part.get("input")), "output": _count(part.get("output"))}
         cost = _cost(
@@ -138,9 +169,9 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
             {
                 "instance_id": None,
                 "model": _text(part.get("model")),
-                "provider": record["provider"],
+                "provider": record["provider"] if has_one_provider else None,
                 "calls": _count(part.get("calls")),
-                **dict.fromkeys(CLASSES),
+                **{name: 0 if record[name] == 0 else None for name in CLASSES},
                 **tokens,
                 "token_source": _text(part.get("token_source")),
                 **cost,
@@ -150,48 +181,68 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
     return rows if is_whole else [{**whole, "instance_id": None, "model": None}]
 
 
-def _instances(entries: Sequence[JsonObject], *, is_at_least: bool) -> Iterator[Row]:
+def _has_one_provider(document: JsonObject, provider: str | None) -> bool:
+    """Whether all prices that were used are of this provider."""
+    prices = _list(_object(document.get("costs")).get("price_rows"))
+    return {_object(row).get("provider") for row in prices} <= {provider}
+
+
+def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, is_at_least: bool) -> None:
+    """Add the instances of a session, and what each model of an instance was paid for: by its `models`, or as a whole."""
+    at_least = int(is_at_least)
     for number, entry in enumerate(entries):
-        tokens, error = _object(entry.get("tokens")), _object(entry.get("error_details"))
-        yield {
-            "instance_id": _text(entry.get("instance_id")) or f"#{number}",
-            "name": _text(entry.get("name")),
-            "role": _text(entry.get("role_title")) or _text(entry.get("role")),
-            "model": _text(entry.get("model")),
-            "status": _text(entry.get("status")),
-            "parent": _text(entry.get("parent_instance_id")),
-            "started": _time(entry.get("created_at")),
-            "ended": _time(entry.get("terminated_at")),
-            "seconds": _number(entry.get("execution_time_seconds")),
-            "calls": _count(entry.get("calls")),
-            **{name: _count(tokens.get(name)) for name in CLASSES},
-            "token_source": _text(entry.get("token_source")),
-            **_cost(entry.get("cost"), entry.get("known_cost", entry.get("cost")), is_at_least=is_at_least),
-            "error": _text(entry.get("error_message")),
-            "error_category": _text(error.get("category")),
-        }
+        get = entry.get
+        own, model, source = _text(get("instance_id")), _text(get("model")), _text(get("token_source"))
+        calls, tokens, cost = _count(get("calls")), _token_counts(get("tokens")), _cost_of(entry)
+        rows.instances.append(
+            (
+                own or f"#{number}",
+                _text(get("name")),
+                _text(get("role_title")) or _text(get("role")),
+                model,
+                _text(get("status")),
+                _text(get("parent_instance_id")),
+                _time(get("created_at")),
+                _time(get("terminated_at")),
+                _number(get("execution_time_seconds")),
+                calls,
+                *tokens,
+                source,
+                *cost,
+                at_least,
+                _text(get("error_message")),
+                _text(_object(get("error_details")).get("category")),
+            )
+        )
+        parts = [_object(part) for part in _list(get("models"))]
+        if not parts:  # an agent without figures has an unknown cost, not none
+            rows.usage.append((own, model, None, calls, *tokens, source, *cost, at_least))
+        for part in parts:
+            rows.usage.append(
+                (
+                    own,
+                    _text(part.get("model")),
+                    _text(part.get("provider")),
+                    _count(part.get("calls")),
+                    *_token_counts(part.get("tokens")),
+                    _text(part.get("token_source")) or source,
+                    *_cost_of(part),
+                    at_least,
+                )
+            )
 
 
-def _instance_usage(entry: JsonObject, *, is_at_least: bool) -> Iterator[Row]:
-    """What each model of an instance was paid for: by its `models`, or as a whole."""
-    tokens = _object(entry.get("tokens"))
-    if "tokens_used" not in entry and not tokens and "cost" not in entry and "known_cost" not in entry:
-        return
-    parts = [_object(part) for part in _list(entry.get("models"))]
-    whole = {"model": entry.get("model"), "tokens": tokens, "calls": entry.get("calls")} | {
-        name: entry[name] for name in ("cost", "known_cost", "token_source") if name in entry
-    }
-    for part in parts or [whole]:
-        classes = _object(part.get("tokens"))
-        yield {
-            "instance_id": _text(entry.get("instance_id")),
-            "model": _text(part.get("model")),
-            "provider": _text(part.get("provider")),
-            "calls": _count(part.get("calls")),
-            **{name: _count(classes.get(name)) for name in CLASSES},
-            "token_source": _text(part.get("token_source")) or _text(entry.get("token_source")),
-            **_cost(part.get("cost"), part.get("known_cost", part.get("cost")), is_at_least=is_at_least),
-        }
+def _token_counts(tokens: object) -> tuple[int | None, ...]:
+    """The tokens of each class, in the order of CLASSES."""
+    if type(tokens) is not dict:
+        return _NO_TOKENS
+    return tuple([_count(tokens.get(name)) for name in CLASSES])
+
+
+def _cost_of(entry: JsonObject) -> tuple[int | None, int | None]:
+    """The cost of an instance or a part of one, and what is known of it."""
+    cost = cost_units(entry.get("cost"))
+    return cost, cost_units(entry["known_cost"]) if "known_cost" in entry else cost
 
 
 def _inputs(sources: JsonObject) -> Iterator[tuple[bool, str, bytes]]:
@@ -214,13 +265,25 @@ def digest_bytes(text: object) -> bytes | None:
         return None
 
 
-def _relations(document: JsonObject) -> Iterator[tuple[str, str, str | None]]:
+def _relations(document: JsonObject) -> Iterator[RelationRow]:
     seen = set()
+    joined = _joined_calls(document)
     for relation in _list(document.get("relations")):
         kind, other = _text(_object(relation).get("type")), _text(_object(relation).get("id"))
         if kind and other and (kind, other) not in seen:
             seen.add((kind, other))
-            yield kind, other, _text(_object(relation).get("sha256"))
+            calls = joined.get(other) if kind == RUN else None
+            yield kind, other, _text(_object(relation).get("sha256")), calls
+
+
+def _joined_calls(document: JsonObject) -> dict[str, int]:
+    """How many calls of each run that metered a session are in the session, too."""
+    joined = {}
+    for entry in map(_object, _list(document.get("metered_runs"))):
+        both, only = _count(entry.get("calls_in_both")), _count(entry.get("only_metered"))
+        if (run := _text(entry.get("run_id"))) and both is not None and only is not None:
+            joined[run] = both + only
+    return joined
 
 
 def _nested_facts(prefix: str, data: Mapping[str, Any]) -> Facts:
@@ -301,7 +364,7 @@ def _session_problems(document: JsonObject) -> Row:
 def _texts(rows: RecordRows, summary: Iterable[str | None]) -> dict[str, str]:
     """What full-text search finds a record by, besides its names, which the reader adds."""
     labels = (f"{key.partition('.')[2]} {text or ''}" for key, (_, text) in rows.facts.items())
-    instance_errors = (row["error"] for row in rows.instances)
+    instance_errors = (row[_ERROR] for row in rows.instances)
     return {
         "summary": " ".join(dict.fromkeys(part for part in (*summary, rows.record.get("model")) if part)),
         "errors": " ".join(filter(None, (rows.record.get("first_error"), *instance_errors))),
@@ -311,14 +374,6 @@ def _texts(rows: RecordRows, summary: Iterable[str | None]) -> dict[str, str]:
 
 def _cost(total: object, known: object, *, is_at_least: bool) -> Row:
     return {"cost": cost_units(total), "known_cost": cost_units(known), "at_least": int(is_at_least)}
-
-
-def cost_units(amount: object) -> int | None:
-    """Dollars in the unit of the catalog."""
-    number = _number(amount)
-    if number is None or not 0 <= number < _MOST_COUNT // COST_UNIT:
-        return None
-    return round(as_decimal(number) * COST_UNIT)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -347,35 +402,51 @@ def _list(value: object) -> list[Any]:
 
 
 def _text(value: object) -> str | None:
-    return _clean(value)[:_LONGEST_TEXT] if isinstance(value, str) and value else None
+    if type(value) is not str or not value:
+        return None
+    return value if len(value) <= _LONGEST_TEXT and _is_clean(value) else _clean(value)[:_LONGEST_TEXT]
+
+
+def _is_clean(text: str) -> bool:
+    return text.isascii() and "\0" not in text
 
 
 def _clean(text: str) -> str:
     """A text that a database can hold: without lone surrogates and NUL."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+    return text if _is_clean(text) else text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def _number(value: object) -> float | int | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number that a database can hold: an integer that is too large as a float."""
+    if type(value) is float:
+        return value
+    if type(value) is not int:
+        return None
+    if abs(value) < _MOST_COUNT:
+        return value
+    with contextlib.suppress(OverflowError):
+        return float(value)
+    return None
 
 
 def _integer(value: object) -> int | None:
-    return (
-        value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST_COUNT else None
-    )
+    return value if type(value) is int and abs(value) < _MOST_COUNT else None
 
 
 def _count(value: object) -> int | None:
-    number = _integer(int(value) if isinstance(value, float) and value.is_integer() else value)
-    return number if number is not None and number >= 0 else None
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value < _MOST_COUNT else None
+
+
+@lru_cache(maxsize=256)
+def _time_of(text: str) -> int | None:
+    """The agents of a session often start and end together."""
+    with contextlib.suppress(OverflowError, ValueError):
+        moment = parse_time(text)
+        return None if moment is None else round(moment.timestamp() * 1000)
+    return None
 
 
 def _time(value: object) -> int | None:
-    moment = parse_time(value) if isinstance(value, str) else None
-    if moment is None:
-        return None
-    with contextlib.suppress(OverflowError, ValueError):
-        return round(moment.timestamp() * 1000)
-    return None
+    return _time_of(value) if type(value) is str and len(value) <= _LONGEST_TIME else None

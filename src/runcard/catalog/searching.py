@@ -1,11 +1,11 @@
 """The questions that the catalog answers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column, Columns
 from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
@@ -14,10 +14,32 @@ from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
 
+# A cost is known if that of every run with calls is.
+_EXPERIMENTS = """(SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
+    sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
+    CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
+    FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
+    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id)"""
 _FROM = {
-    RECORDS: "FROM records r JOIN stores s ON s.id = r.store",
-    INSTANCES: "FROM instances i JOIN records r ON r.id = i.record JOIN stores s ON s.id = r.store",
+    RECORDS: "FROM records r",
+    INSTANCES: "FROM instances i",
+    CALLS: "FROM calls c",
+    EXPERIMENTS: f"FROM {_EXPERIMENTS} e",
 }
+_KEYS = {
+    RECORDS: ("r.id",),
+    INSTANCES: ("i.record", "i.instance_id"),
+    CALLS: ("c.record", "c.number"),
+    EXPERIMENTS: ("e.name", "coalesce(e.id, '')"),
+}
+_COMMON = 2000  # records from which on a value is a common one
+# The models whose names contain a text. There are few, so they are found one after another in the index.
+_MODELS = (
+    "WITH RECURSIVE known (model) AS (SELECT min(model) FROM {0} UNION ALL "
+    "SELECT (SELECT min(o.model) FROM {0} o WHERE o.model > known.model) FROM known WHERE known.model IS NOT NULL) "
+    "SELECT model FROM known WHERE instr(lower(model), lower(?)) > 0"
+)
 
 
 @dataclass(frozen=True)
@@ -44,15 +66,24 @@ class Table(NamedTuple):
     total: int  # rows without the limit
 
 
-@dataclass
 class _ListQuestion:
     """A question while it is put together."""
 
-    columns: Columns
-    conditions: list[Condition] = field(default_factory=list)
+    def __init__(self, database: CatalogDatabase, table: str) -> None:
+        self.database, self.table = database, table
+        self.columns = Columns(table, self._is_common)
+        self.conditions: list[Condition] = []
+
+    def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON})"  # noqa: S608 - text of our own
+        return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:
         self.conditions.append(Condition(sql, parameters))
+
+    def add_records(self, records: str, *parameters: object) -> None:
+        """The records must be some of these."""
+        self.add(self.columns.record_in(records, parameters), *parameters)
 
     @property
     def where(self) -> str:
@@ -60,7 +91,35 @@ class _ListQuestion:
 
     @property
     def parameters(self) -> list[object]:
-        return [*self.columns.parameters, *(value for one in self.conditions for value in one.parameters)]
+        return [value for one in self.conditions for value in one.parameters]
+
+    def rows(self, shown: list[Column], sort: Sequence[str], limit: int | None) -> list[tuple[Any, ...]]:
+        order = [_order(self.columns, name) for name in sort]
+        joins_of_order = list(self.columns.joins)
+        values = ", ".join(self.columns.shown(column) for column in shown)
+        keys, source = ", ".join(_KEYS[self.table]), _FROM[self.table]
+        by = f"ORDER BY {', '.join([*order, keys])}"
+        outer = f"SELECT {values} {source} {' '.join(self.columns.joins)}"
+
+        def ask(joins: list[str]) -> list[tuple[Any, ...]]:
+            # First the keys, so that few rows are read as a whole.
+            chosen = f"SELECT {keys} {source} {' '.join(joins)} {self.where} {by} LIMIT ?"
+            values = [*self.columns.parameters, *self.columns.parameters[: len(joins)], *self.parameters]
+            found = self.database.query(
+                f"{outer} WHERE ({keys}) IN ({chosen}) {by}", [*values, MOST_ROWS if limit is None else limit]
+            )
+            return [tuple(map(_plain_value, shown, row)) for row in found]
+
+        first = self.columns.find(sort[0].removeprefix("-")) if sort else None
+        if first is not None and self.columns.is_fact(first) and limit is not None:
+            rows = ask([joins_of_order[0].removeprefix("LEFT "), *joins_of_order[1:]])
+            if len(rows) == limit:  # those without the value would come last
+                return rows
+        return ask(joins_of_order)
+
+    def count(self) -> int:
+        sql = f"SELECT count(*) {_FROM[self.table]} {self.where}"
+        return int(self.database.query(sql, self.parameters).fetchone()[0])
 
 
 def list_table(
@@ -72,55 +131,62 @@ def list_table(
     limit: int | None = None,
 ) -> Table:
     """The rows of a table that pass the filters, with these columns, sorted by these: `-name` is from the largest down."""
-    question = _ListQuestion(Columns(table))
+    question = _ListQuestion(database, table)
     shown = [question.columns.find(name) for name in columns]
-    order = [_order(question.columns, name) for name in sort]
-    _filter(question, table, filters)
-    source = " ".join((_FROM[table], *question.columns.joins, question.where))
-    (total,) = database.query(f"SELECT count(*) {source}", question.parameters).fetchone()
-    values = ", ".join(question.columns.shown(column) for column in shown)
-    last = "r.id" if table == RECORDS else "r.id, i.instance_id"
-    sql = f"SELECT {values} {source} ORDER BY {', '.join([*order, last])} LIMIT ?"
-    found = database.query(sql, [*question.parameters, MOST_ROWS if limit is None else limit])
-    return Table(shown, [tuple(map(_plain_value, shown, row)) for row in found], total)
+    _filter(question, filters)
+    rows = question.rows(shown, sort, limit)
+    total = question.count() if limit is not None and len(rows) == limit else len(rows)
+    return Table(shown, rows, total)
+
+
+def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> tuple[str, Condition]:
+    """The key of a row of a table as SQL, and the SELECT of the keys of those that pass the filters."""
+    question = _ListQuestion(database, table)
+    _filter(question, filters)
+    keys = ", ".join(_KEYS[table])
+    return keys, Condition(f"SELECT {keys} {_FROM[table]} {question.where}", tuple(question.parameters))
 
 
 def _order(columns: Columns, name: str) -> str:
     """The SQL that sorts by a column; unknown values are last either way."""
     column = columns.find(name.removeprefix("-"))
     value = columns.shown(column)
-    return f"{value} IS NULL, {value} {'DESC' if name.startswith('-') else 'ASC'}"
+    return f"{value} {'DESC' if name.startswith('-') else 'ASC'} NULLS LAST"
 
 
-def _filter(question: _ListQuestion, table: str, filters: Filters) -> None:
+def _filter(question: _ListQuestion, filters: Filters) -> None:
     now, columns = datetime.now(UTC), question.columns
-    alias = "r" if table == RECORDS else "i"
-    if filters.kind is not None:
-        question.add("r.kind = ?", filters.kind)
-    for name in ("model", "status"):
-        if (value := getattr(filters, name)) is not None:
-            question.conditions.append(
-                comparison(columns.find(name), "~" if name == "model" else "=", value, columns, now)
-            )
-    _filter_more(question, alias, filters, now)
+    if filters.status is not None:
+        question.conditions.append(comparison(columns.find("status"), "=", filters.status, columns, now))
+    for sign, when in ((">=", filters.since), ("<", filters.until)):
+        if when is not None:
+            question.add(f"{columns.find('started').sql} {sign} ?", time_value(when, now))
+    if filters.model is not None:
+        question.add(f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", filters.model)
+    _filter_records(question, filters)
     if filters.where is not None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
 
 
-def _filter_more(question: _ListQuestion, alias: str, filters: Filters, now: datetime) -> None:
-    if filters.experiment is not None:
-        question.add("(r.experiment = ? OR r.experiment_id = ?)", filters.experiment, filters.experiment)
-    if filters.since is not None:
-        question.add(f"{alias}.started >= ?", time_value(filters.since, now))
-    if filters.until is not None:
-        question.add(f"{alias}.started < ?", time_value(filters.until, now))
-    for tag in filters.tags:
-        question.add("EXISTS (SELECT 1 FROM facts t WHERE t.record = r.id AND t.key = ?)", f"tag.{tag}")
+def _filter_records(question: _ListQuestion, filters: Filters) -> None:
+    """The conditions on records; those of instances and calls are on the record that they belong to."""
+    by_record = question.add if question.table == RECORDS else question.add_records
+    start = "" if question.table == RECORDS else "SELECT r.id FROM records r WHERE "
+    if filters.kind is not None:
+        by_record(f"{start}r.kind = ?", filters.kind)
+    if filters.experiment is not None and question.table == EXPERIMENTS:
+        question.add("(e.name = ? OR e.id = ?)", filters.experiment, filters.experiment)
+    elif filters.experiment is not None:
+        names = (filters.experiment, filters.experiment)
+        by_record(f"{start}(r.experiment = ? OR r.experiment_id = ?)", *names)
     if filters.stores:
         marks = ", ".join("?" * len(filters.stores))
-        question.add(f"s.path IN ({marks})", *filters.stores)
+        stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
+        by_record(start + stores, *filters.stores)
+    for tag in filters.tags:
+        question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:
-        question.add("r.id IN (SELECT rowid FROM texts WHERE texts MATCH ?)", match_words(filters.text))
+        question.add_records("SELECT rowid FROM texts WHERE texts MATCH ?", match_words(filters.text))
 
 
 def match_words(text: str) -> str:

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 2
+VERSION = 5
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -19,9 +19,10 @@ CREATE TABLE stores (
     is_reachable INTEGER NOT NULL DEFAULT 1,
     cursor TEXT  -- what the store looked like when it was read last; null: it must be read
 );
+CREATE TABLE next_record (number INTEGER NOT NULL);  -- the id of the next record: a writer takes as many as it needs
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
-    store INTEGER NOT NULL REFERENCES stores ON DELETE CASCADE,
+    store INTEGER NOT NULL,
     name TEXT NOT NULL,  -- of its directory
     path TEXT NOT NULL,  -- of its directory, or of its archive
     is_archived INTEGER NOT NULL,
@@ -55,20 +56,15 @@ CREATE TABLE records (
     first_error TEXT,
     UNIQUE (store, name)
 );
-CREATE INDEX records_by_id ON records (record_id);
-CREATE INDEX records_by_time ON records (kind, started);
-CREATE INDEX records_by_experiment ON records (experiment, started);
 CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     key TEXT NOT NULL,
     number REAL,
     text TEXT,
     PRIMARY KEY (record, key)
 ) WITHOUT ROWID;
-CREATE INDEX facts_by_number ON facts (key, number);
-CREATE INDEX facts_by_text ON facts (key, text);
 CREATE TABLE instances (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     instance_id TEXT NOT NULL,
     name TEXT,
     role TEXT,
@@ -86,7 +82,7 @@ CREATE TABLE instances (
     PRIMARY KEY (record, instance_id)
 ) WITHOUT ROWID;
 CREATE TABLE usage (  -- what each model was paid for, by record and instance
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     number INTEGER NOT NULL,
     instance_id TEXT,
     model TEXT,
@@ -96,23 +92,61 @@ CREATE TABLE usage (  -- what each model was paid for, by record and instance
     {_COST},
     PRIMARY KEY (record, number)
 ) WITHOUT ROWID;
+CREATE TABLE calls (  -- of runs, each once
+    record INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    started INTEGER,
+    model TEXT,
+    provider TEXT,
+    step TEXT,
+    seconds REAL,
+    first_token REAL,  -- seconds
+    {_TOKENS},
+    {_COST},
+    cost_source TEXT,
+    observer TEXT,
+    PRIMARY KEY (record, number)
+) WITHOUT ROWID;
 CREATE TABLE files (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     is_input INTEGER NOT NULL,
     path TEXT NOT NULL,
     sha256 BLOB NOT NULL,
     PRIMARY KEY (record, is_input, path)
 ) WITHOUT ROWID;
-CREATE INDEX files_by_digest ON files (sha256);
 CREATE TABLE relations (
-    record INTEGER NOT NULL REFERENCES records ON DELETE CASCADE,
+    record INTEGER NOT NULL,
     type TEXT NOT NULL,
     other_id TEXT NOT NULL,
     sha256 TEXT,
+    calls INTEGER,  -- of a run that metered a session: how many of its calls the session has
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+
+# Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
+# there are, is read from an index alone. `lists` have what people filter by most.
+_LISTED = "cost, known_cost, seconds, calls, input, output"
+INDEXES = {
+    "records_by_id": "records (record_id)",
+    "records_lists": f"records (started DESC, kind, status, model, experiment, {_LISTED})",
+    "records_by_cost": "records (cost DESC)",
+    "records_by_model": "records (model, started DESC)",
+    "facts_by_number": "facts (key, number)",
+    "facts_by_text": "facts (key, text)",
+    "facts_by_value": "facts (key, coalesce(number, text) DESC)",
+    "instances_lists": f"instances (started DESC, role, status, model, name, {_LISTED})",
+    "instances_by_cost": "instances (cost DESC)",
+    "instances_by_name": "instances (name, started DESC)",
+    "instances_by_model": "instances (model, started DESC)",
+    "instances_by_role": "instances (role, started DESC)",
+    "instances_by_status": "instances (status, started DESC)",
+    "calls_lists": "calls (started DESC, model, provider, step, cost, known_cost, seconds, input, output)",
+    "calls_by_cost": "calls (cost DESC)",
+    "calls_by_model": "calls (model, started DESC)",
+    "files_by_digest": "files (sha256)",
+}
 
 # What users ask by SQL. A view keeps its columns and their meaning; a changed one gets another number. Costs are dollars,
 # times are texts in UTC, as in documents.
@@ -137,38 +171,33 @@ VIEWS = {
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
     "v1_usage": "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
     f"{_TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record",
+    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {_TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
+    "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
+    "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
+    "c.cost / 1e10 AS cost_usd, c.known_cost / 1e10 AS known_cost_usd, c.cost_source, c.observer "
+    "FROM calls c JOIN records r ON r.id = c.record",
     "v1_values": "SELECT r.record_id AS record, f.key, f.number, f.text FROM facts f JOIN records r ON r.id = f.record",
     "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
     "JOIN records r ON r.id = f.record",
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
 
-# The columns of each table, in the order in which rows are written.
+
+def exact_select(view: str) -> str:
+    """The SELECT of a view, with costs and times in the whole numbers that are stored."""
+    before, after = _TIME.split("{}")
+    return VIEWS[view].replace(" / 1e10", "").replace(before, "").replace(after, "")
+
+
+# The columns of each table, in the order in which rows are written: what comes before is put there by who writes them.
+_TOKEN_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "token_source")
+_COST_COLUMNS = ("cost", "known_cost", "at_least")
+PLACE_COLUMNS = ("store", "name", "path", "is_archived", "fingerprint")
 RECORD_COLUMNS = (
-    *(
-        "store",
-        "name",
-        "path",
-        "is_archived",
-        "fingerprint",
-        "kind",
-        "record_id",
-        "sha256",
-        "problem",
-        "status",
-    ),
-    *("started", "ended", "seconds", "experiment", "experiment_id", "model", "provider", "calls"),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
+    *("kind", "record_id", "sha256", "problem", "status", "started", "ended", "seconds"),
+    *("experiment", "experiment_id", "model", "provider", "calls"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
     *(
         "instances",
         "failed_instances",
@@ -183,43 +212,28 @@ RECORD_COLUMNS = (
     *("errors", "warnings", "first_error"),
 )
 INSTANCE_COLUMNS = (
-    *(
-        "record",
-        "instance_id",
-        "name",
-        "role",
-        "model",
-        "status",
-        "parent",
-        "started",
-        "ended",
-        "seconds",
-        "calls",
-    ),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
+    *("instance_id", "name", "role", "model", "status", "parent", "started", "ended", "seconds", "calls"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
     *("error", "error_category"),
 )
-USAGE_COLUMNS = (
-    *("record", "number", "instance_id", "model", "provider", "calls"),
-    *(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "token_source",
-        "cost",
-        "known_cost",
-        "at_least",
-    ),
+USAGE_COLUMNS = ("instance_id", "model", "provider", "calls", *_TOKEN_COLUMNS, *_COST_COLUMNS)
+CALL_COLUMNS = (
+    *("started", "model", "provider", "step", "seconds", "first_token"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
+    *("cost_source", "observer"),
 )
+TEXT_COLUMNS = ("name", "summary", "errors", "labels")
+
+# The tables that have rows of a record, with their columns.
+COLUMNS_OF: dict[str, tuple[str, ...]] = {
+    "records": ("id", *PLACE_COLUMNS, *RECORD_COLUMNS),
+    "facts": ("record", "key", "number", "text"),
+    "instances": ("record", *INSTANCE_COLUMNS),
+    "usage": ("record", "number", *USAGE_COLUMNS),
+    "calls": ("record", "number", *CALL_COLUMNS),
+    "files": ("record", "is_input", "path", "sha256"),
+    "relations": ("record", "type", "other_id", "sha256", "calls"),
+    "texts": ("rowid", *TEXT_COLUMNS),
+}

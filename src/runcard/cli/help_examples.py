@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ls": (
         "runcard ls runs --since 7d",
         "runcard ls --where 'status = failed and model ~ haiku'",
+        "runcard ls --since 7d --text 'permission denied' --transcripts",
         "runcard ls runs --columns id,config.temperature,metric.accuracy --sort -metric.accuracy",
     ),
     "query": (
@@ -55,6 +56,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",
     ),
     "costs": (
+        "runcard costs --by model,label.team --since 30d",
+        "runcard costs --budget 50",
         "runcard costs --source claude-code",
         "runcard costs --source all --by project,model --since 30d",
         "runcard costs --source codex --by agent,session --json ~/.codex",
@@ -82,7 +85,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "rm": ("runcard rm outputs/2026-11-15_101500", "runcard rm @latest --yes --reason 'a test'"),
     "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
-    "export": ("runcard export @latest -o personas.tar.gz",),
+    "export": (
+        "runcard export @latest -o personas.tar.gz",
+        "runcard export runs --to csv --since 30d -o runs.csv",
+        "runcard export usage --to parquet -o usage.parquet",
+    ),
     "import-bundle": (
         "runcard import-bundle personas.tar.gz personas",
         "cd personas && runcard rerun outputs/2026-11-15_101500",

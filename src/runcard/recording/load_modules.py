@@ -19,6 +19,9 @@ def load_modules() -> None:
     import runcard.accounting  # noqa: PLC0415
     import runcard.checksums.large_files  # noqa: PLC0415
     import runcard.documents.run.generation  # noqa: PLC0415
+    import runcard.documents.run.metrics  # noqa: PLC0415
     import runcard.observe.git.worktree  # noqa: PLC0415
     import runcard.observe.input_patterns  # noqa: PLC0415
-    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
+    import runcard.parallel.helper_pool  # noqa: PLC0415
+    import runcard.store.known_stores  # noqa: PLC0415
+    import runcard.views.metrics  # noqa: F401, PLC0415

@@ -203,7 +203,7 @@ def detect(path: str, tools: Sequence[str]) -> str | None:
 def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> StoreError:
     names = ", ".join(SESSION_TOOLS[tool].TITLE for tool in tools)
     error = StoreError(
-        f"no sessions of {names} found", hint="name a file or a folder: runcard costs --source TOOL PATH"
+        f"no sessions of {names} found", hint="if they are elsewhere, pass their folder or file as PATH"
     )
     error.details = tuple(f"looked in {printable(folder)}" for folder in dict.fromkeys(folders))
     return error

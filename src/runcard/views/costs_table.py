@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from runcard.accounting import PriceRow, json_number
 from runcard.files import printable
@@ -18,35 +19,59 @@ _NAMES = {"cache_read": "cache read", "cache_write": "cache write"}
 _SHOWN = ("input", "output", "cache_read", "cache_write")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet would run
 _NARROWEST = 8  # columns of a name that is cut
+_SHORTEST_BAR, _LONGEST_BAR = 4, 20
+_BAR, _EIGHTHS = "█", ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _GAP = "  "
 _RATES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 TokenCount = tuple[int | None, int]  # all of them, if known, and the known part
-CostRow = tuple[Sequence[str | None], int, dict[str, TokenCount], Decimal | None, Decimal]
+
+
+class CostRow(NamedTuple):
+    """The calls with the same key, and what they cost."""
+
+    key: Sequence[str | None]
+    calls: TokenCount
+    tokens: dict[str, TokenCount]
+    cost: Decimal | None  # None: a part is unknown
+    known_cost: Decimal
+    is_at_least: bool  # it may have cost more
 
 
 def costs_table(by: Sequence[str], rows: Sequence[CostRow], total: CostRow, width: int | None) -> list[str]:
-    """A line for each row, under a heading, and one for the total."""
+    """A line for each row, under a heading, and one for the total. A terminal with room left has a bar for each cost."""
     heading = [*by, "calls", *(_NAMES.get(name, name) for name in _SHOWN), "cost"]
     lines: list[list[str]] = []
     for count_text in (_full, _short):
         lines = [heading, *(_cells(row, count_text) for row in rows)]
         if by:
-            lines.append(
-                _cells(((*("total" if not n else "" for n in range(len(by))),), *total[1:]), count_text)
-            )
+            key = [*("total" if not n else "" for n in range(len(by)))]
+            lines.append(_cells(total._replace(key=key), count_text))
         elif not rows:
             lines.append(_cells(total, count_text))
         if width is None or _width(lines) <= width:
             break
-    return _aligned(lines, len(by), width)
+    aligned = _aligned(lines, len(by), width)
+    room = 0 if width is None else min(_LONGEST_BAR, width - max(map(columns_of, aligned)) - len(_GAP))
+    return aligned if room < _SHORTEST_BAR or not by else _with_bars(aligned, rows, room)
+
+
+def _with_bars(lines: list[str], rows: Sequence[CostRow], room: int) -> list[str]:
+    """Lines with a bar for each cost that is known; the largest takes all of the room."""
+    largest = max((row.known_cost for row in rows), default=Decimal(0))
+    if not largest:
+        return lines
+    heading, *rest = lines
+    parts = [int(row.known_cost * room * len(_EIGHTHS) / largest) for row in rows]
+    bars = [_BAR * (part // len(_EIGHTHS)) + _EIGHTHS[part % len(_EIGHTHS)] for part in parts]
+    barred = [f"{line}{_GAP}{bar}".rstrip() for line, bar in zip(rest, bars, strict=False)]
+    return [heading, *barred, *rest[len(barred) :]]
 
 
 def _cells(row: CostRow, count_text: Callable[[int], str]) -> list[str]:
-    key, calls, tokens, cost, known = row
-    counts = [_count(tokens[name], count_text) for name in _SHOWN]
-    names = [UNATTRIBUTED if value is None else printable(value) for value in key]
-    return [*names, count_text(calls), *counts, _cost(cost, known)]
+    counts = [_count(count, count_text) for count in (row.calls, *(row.tokens[name] for name in _SHOWN))]
+    names = [UNATTRIBUTED if value is None else printable(value) for value in row.key]
+    return [*names, *counts, _cost(row)]
 
 
 def _count(count: TokenCount, count_text: Callable[[int], str]) -> str:
@@ -56,11 +81,12 @@ def _count(count: TokenCount, count_text: Callable[[int], str]) -> str:
     return f"≥ {count_text(known)}" if known else "unknown"
 
 
-def _cost(cost: Decimal | None, known: Decimal) -> str:
-    """What the calls cost at least: others are in no session file."""
-    if known:
-        return money_at_least(float(known))
-    return "unknown" if cost is None else money(0)
+def _cost(row: CostRow) -> str:
+    """What the calls cost; at least, where a part is unknown, or further calls are in no file."""
+    if row.known_cost:
+        text = money_at_least if row.is_at_least or row.cost is None else money
+        return text(float(row.known_cost))
+    return "unknown" if row.cost is None else money(0)
 
 
 def _full(count: int) -> str:
@@ -138,11 +164,12 @@ def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([[_csv_cell(value) for value in row] for row in rows])
+    writer.writerows([[csv_cell(value) for value in row] for row in rows])
     return out.getvalue()
 
 
-def _csv_cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """A value as `csv_text` writes it."""
     if isinstance(value, str):
         text = printable(value)
         return f"'{text}" if text.startswith(_FORMULA) else text

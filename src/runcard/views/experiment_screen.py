@@ -6,7 +6,6 @@ from typing import Any
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import (
-    cost_or_known,
     counted,
     duration,
     money,
@@ -20,8 +19,8 @@ from runcard.views.screen_parts import fields, section
 _MAX_ROWS = 8  # of configuration and models
 
 
-def experiment_screen(summary: JsonObject) -> list[str]:
-    """An experiment, line by line."""
+def experiment_screen(summary: JsonObject, runs: Sequence[str] = ()) -> list[str]:
+    """An experiment, line by line; `runs` are the lines of the table of its last runs."""
     about = fields(
         [
             ("directory", summary["path"]),
@@ -35,7 +34,7 @@ def experiment_screen(summary: JsonObject) -> list[str]:
         *(["", *about] if about else []),
         *section("Configuration", fields(settings[:_MAX_ROWS]) + _more(settings)),
         *section("Runs", _totals(summary) if summary["runs"] else ["  none yet"]),
-        *section("Last runs", _table([_run(run) for run in summary["last_runs"]])),
+        *section("Last runs", [f"  {line}" for line in runs]),
     ]
 
 
@@ -103,16 +102,6 @@ def _total(total: JsonObject, format_amount: Callable[[Any], str]) -> str:
 
 def _tokens(count: int) -> str:
     return f"{token_count(count)} tokens"
-
-
-def _run(run: JsonObject) -> list[str]:
-    return [
-        str(run["started"] or "unknown"),
-        str(run["status"] or "unknown"),
-        duration(run["duration_seconds"]),
-        "no calls" if run["has_calls"] is False else cost_or_known(run["cost_usd"], run["known_cost_usd"]),
-        printable(run["path"]),
-    ]
 
 
 def _more(items: Sequence[object]) -> list[str]:

@@ -456,3 +456,14 @@ def test_names_and_texts_of_the_files_cannot_obey_the_terminal(cli: Cli, tmp_pat
 def test_the_command_and_the_screens_know_the_same_tools_as_the_operation() -> None:
     assert command._TOOLS == TOOLS
     assert {name: SESSION_TOOLS[name].TITLE for name in TOOLS} == imported_figures._TOOLS
+
+
+def test_nothing_is_imported_where_collecting_is_disabled(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_with_sub_agent(tmp_path)
+    monkeypatch.setenv("ARTIFACTS_ENABLED", "false")
+    outcome = cli("import", TOOL, tmp_path)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("Warning: nothing was collected")
+    assert not Path("artifacts").exists()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.catalog.filter_options import filter_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
@@ -14,8 +15,16 @@ if TYPE_CHECKING:
     from runcard.catalog.columns import Column
     from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
+    from runcard.operations.catalog.search_transcripts import TranscriptHits
 
-_WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
+_WHATS = (
+    "records",
+    "runs",
+    "sessions",
+    "instances",
+    "calls",
+    "experiments",
+)  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
 
 
@@ -27,20 +36,19 @@ class _Names(click.ParamType[tuple[str, ...]]):
     def convert(self, value: object, *_: object) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        if not names:
+            self.fail("a name is missing")
+        return names
 
 
 @click.command("ls")
 @click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
-@click.option("--model", metavar="TEXT", help="Only those of a model whose name contains TEXT.")
-@click.option("--status", metavar="STATUS", help="Only those with this status, such as failed.")
-@click.option("--since", metavar="WHEN", help="Only those that started since: 7d, 12h, 2026-11-01.")
-@click.option("--until", metavar="WHEN", help="Only those that started before.")
-@click.option("--experiment", metavar="NAME", help="Only those of an experiment.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only those with this tag. Repeatable.")
-@click.option("--where", metavar="CONDITION", help="Only those for which this is true: 'cost > 0.5'.")
+@filter_options
 @click.option(
-    "--text", metavar="WORDS", help="Only those with these words in names, errors, labels or values."
+    "--transcripts",
+    is_flag=True,
+    help="Search with --text in the output of commands and agents: list the lines with these words.",
 )
 @click.option(
     "--sort",
@@ -53,7 +61,10 @@ class _Names(click.ParamType[tuple[str, ...]]):
     "--columns", type=_Names(), help="Columns to show, such as id,cost,config.temperature,metric.accuracy."
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N. Default: 50 on a terminal."
+    "--limit",
+    type=click.IntRange(1, 10_000_000),
+    metavar="N",
+    help="Show at most N. Default: 50 on a terminal.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @json_option
@@ -62,17 +73,23 @@ def command(
     sort: tuple[str, ...],
     columns: tuple[str, ...] | None,
     limit: int | None,
+    transcripts: bool,
     as_csv: bool,
     as_json: bool,
     **filters: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """List runs and sessions, newest first, of all stores on this machine, archived ones included.
+    """List runs and sessions, newest first, of all stores on this machine, archived ones included; or the agents of
+    sessions (instances), the model calls of runs (calls), or the experiments that have runs.
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
-    and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
+    and parentheses. On a terminal the table fits its width, and may have fewer columns; otherwise nothing is cut.
 
-    Exit codes: 0 done, 2 a store could not be looked at.
+    With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
+    options allow. The first such search builds an index, which later ones only bring up to date.
+
+    Exit codes: 0 done, 2 a store or a record could not be looked at, the catalog could not be brought up to date, or one id has
+    several contents.
     """
     from runcard.catalog.searching import Filters  # noqa: PLC0415
     from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
@@ -80,44 +97,93 @@ def command(
     is_table = not as_csv and not as_json
     if limit is None and is_table and sys.stdout.isatty():
         limit = _MOST_ON_A_TERMINAL
+    if transcripts:
+        hits = _search(what, filters, columns=columns, sort=sort, limit=limit)
+        return _print_hits(hits, as_json=as_json, as_csv=as_csv)
     found = list_records(what, Filters(**filters), columns=columns, sort=sort, limit=limit)
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
-        _print_csv(found)
+        _print_csv(found.columns, found.rows, ("known_cost", "at_least") if columns is None else ())
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
         say_empty("nothing found")
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its records are listed as they were")
-    return ExitCode.WARNINGS if found.unreachable else ExitCode.OK
+    for own in found.conflicts:
+        complain(
+            "Warning",
+            f"{own} has several contents",
+            hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
+        )
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
-def _print_csv(found: "RecordList") -> None:
+def _search(what: str, filters: dict[str, Any], **options: Any) -> "TranscriptHits":  # noqa: ANN401 - see above
+    from runcard.catalog.searching import Filters  # noqa: PLC0415
+    from runcard.cli.progress import Progress  # noqa: PLC0415
+    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.operations.catalog.search_transcripts import search_transcripts  # noqa: PLC0415
+
+    text = filters.pop("text")
+    if text is None:
+        raise UsageError("--transcripts needs words", hint="pass --text WORDS, too")
+    progress = Progress("transcripts read for the index")
+    return search_transcripts(text, what, Filters(**filters), **options, with_progress=progress.over)
+
+
+def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
+    from runcard.views.record_table import around, record_lines, with_values  # noqa: PLC0415
+
+    if as_json:
+        say_json(hits.to_dict())
+    elif as_csv:
+        _print_csv(hits.columns, hits.rows)
+    elif hits.rows:
+        is_terminal = sys.stdout.isatty()
+        rows = hits.rows
+        if is_terminal:
+            rows = [
+                row | {"text": around(row["text"], match)}
+                for row, match in zip(rows, hits.matches, strict=True)
+            ]
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        lines = record_lines(with_values(hits.columns, rows), rows, width)
+        say_text("\n".join([*lines, "… there are more: pass a larger --limit"] if hits.has_more else lines))
+    else:
+        say_empty("nothing found")
+    for path, reason in hits.unread:
+        complain("Warning", f"{path} was not searched: {reason}", hint=f"see: runcard verify {path}")
+    for store in hits.unreachable:
+        complain("Warning", f"{store} cannot be reached: its transcripts were not searched")
+    if hits.warning is not None:
+        complain("Warning", hits.warning)
+    has_warnings = hits.unreachable or hits.unread or hits.warning is not None
+    return ExitCode.WARNINGS if has_warnings else ExitCode.OK
+
+
+def _print_csv(columns: "list[Column]", rows: "list[JsonObject]", more: tuple[str, ...] = ()) -> None:
+    """`more` are the columns for what a table says with "≥" and "unknown"."""
     from runcard.views.costs_table import csv_text  # noqa: PLC0415
 
-    names = [column.name for column in found.columns]
-    say_text(csv_text(names, [[row[name] for name in names] for row in found.rows]))
+    names = [*(column.name for column in columns), *more]
+    say_text(csv_text(names, [[_csv_cell(row[name]) for name in names] for row in rows]))
+
+
+def _csv_cell(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
-    from runcard.views.record_table import record_cells  # noqa: PLC0415
-    from runcard.views.table import table_lines  # noqa: PLC0415
+    from runcard.views.record_table import record_lines, short_table, with_values  # noqa: PLC0415
 
-    columns = found.columns
-    if is_default:  # without columns that are empty
-        columns = [column for column in columns if any(row[column.name] is not None for row in found.rows)]
+    columns = with_values(found.columns, found.rows) if is_default else found.columns
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = [record_cells(row, columns) for row in found.rows]
-    numbers = [_is_number(column, found.rows) for column in columns]
-    lines = table_lines([column.name for column in columns], rows, numbers, width)
+    lines = (short_table if is_default else record_lines)(columns, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))
-
-
-def _is_number(column: "Column", rows: "list[JsonObject]") -> bool:
-    if column.type in {"text", "time", "flag"}:
-        return False
-    return not any(isinstance(row[column.name], str) for row in rows)

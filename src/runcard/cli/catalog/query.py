@@ -41,7 +41,7 @@ def command(
     The dialect is that of SQLite. Views have a version in their name and keep their columns. Costs are dollars, times are
     texts in UTC.
 
-    Exit codes: 0 done, 2 there are more rows than the limit, 64 not a SELECT, too slow or too large.
+    Exit codes: 0 done, 2 there are more rows than the limit, or the catalog could not be brought up to date, 64 not a SELECT, too slow or too large.
     """
     from runcard.operations.catalog.query import query, views  # noqa: PLC0415
 
@@ -75,7 +75,9 @@ def command(
         _print_table(found)
     if found.is_cut:
         complain("Warning", f"there are more than {limit:,} rows", hint="pass --limit for more")
-    return ExitCode.WARNINGS if found.is_cut else ExitCode.OK
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    return ExitCode.WARNINGS if found.is_cut or found.warning is not None else ExitCode.OK
 
 
 def _print_table(found: "SqlRows") -> None:

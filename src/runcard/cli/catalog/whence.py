@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
-from runcard.cli.printing import say_json, say_text
+from runcard.cli.printing import complain, say_json, say_text
+from runcard.files import printable
 
 if TYPE_CHECKING:
     from runcard.operations.catalog.whence import Maker, Whence
@@ -22,7 +24,7 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
     Files are compared by their content only: FILE may have been renamed or copied since. If several runs made the same
     content, all are listed.
 
-    Exit codes: 0 found, 1 no record made or read it.
+    Exit codes: 0 found, 1 no record made or read it, 2 the catalog could not be brought up to date.
     """
     from runcard.operations.catalog.whence import whence  # noqa: PLC0415
 
@@ -31,21 +33,23 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
         say_json(found.to_dict())
     else:
         say_text("\n".join(_lines(found)))
-    return 0
+    if found.warning is not None:
+        complain("Warning", found.warning)
+    return ExitCode.OK if found.warning is None else ExitCode.WARNINGS
 
 
 def _lines(found: "Whence") -> Iterator[str]:
     for maker in found.made_by:
-        yield from _maker_lines(maker, "made by" if found.digest else "", "")
+        yield from _maker_lines(maker, "made by " if found.digest else "", "")
     for match in found.read_by:
-        yield f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip()
+        yield printable(f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip())
 
 
 def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
     match = maker.match
     file = f"  as {match.file}" if match.file else ""
-    yield f"{indent}{verb} {match.id}  {match.started or ''}  {match.path}{file}".rstrip()
+    yield printable(f"{indent}{verb}{match.id}  {match.started or ''}  {match.path}{file}".rstrip())
     for source in maker.inputs:
-        yield f"{indent}  from {source.path}"
+        yield printable(f"{indent}  from {source.path}")
         for above in source.made_by:
-            yield from _maker_lines(above, "made by", f"{indent}    ")
+            yield from _maker_lines(above, "made by ", f"{indent}    ")

@@ -18,7 +18,7 @@ def command(as_json: bool) -> int:
     stores at hand, and when their tool deletes them, with the command that keeps them. Then the stores, the settings, the
     agent tools in PATH and the optional parts of runcard.
 
-    Changes nothing, and reads no session as a whole.
+    Changes nothing.
 
     Exit codes: 0 nothing to do, 2 warnings, such as sessions that are not imported and will be deleted within seven days.
     """

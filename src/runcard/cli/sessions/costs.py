@@ -2,24 +2,31 @@
 
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from runcard.cli.exit_codes import ExitCode
+from runcard.cli.exit_codes import ExitCode, worst
 from runcard.cli.options import PATH, SINCE, json_option, progress_option
 from runcard.cli.printing import complain, say_json, say_text
 from runcard.cli.verbosity import is_quiet
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
-    from runcard.operations.sessions.call_costs import CostTotals
+    from decimal import Decimal
+
+    from runcard.operations.catalog.budget import Budget
+    from runcard.operations.catalog.costs import RecordCosts
     from runcard.operations.sessions.costs import CostReport
-    from runcard.views.costs_table import CostRow
 
 _TOOLS = ("claude-code", "codex", "gemini", "opencode", "all")  # a test compares them with the operation's
-_DIMENSIONS = ("day", "week", "month", "tool", "model", "project", "agent", "branch", "session")
-_MOST_NAMED = 10  # unread places in a warning
+_TIMES = ("day", "week", "month")
+_OF_FILES = (*_TIMES, "tool", "model", "project", "agent", "branch", "session")
+_OF_RECORDS = (
+    *_TIMES,
+    *("model", "provider", "experiment", "role", "agent", "branch", "tool", "project", "session"),
+)
+_FACTS = ("config", "label", "metric", "score", "tag")
 
 
 class _Dimensions(click.ParamType[tuple[str, ...]]):
@@ -27,16 +34,21 @@ class _Dimensions(click.ParamType[tuple[str, ...]]):
 
     name = "NAMES"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
+    def convert(self, value: object, *_: object) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
-        for name in names:
-            if name not in _DIMENSIONS:
-                self.fail(f"'{name}' is not one of {', '.join(_DIMENSIONS)}", param, ctx)
-        return names
+        return tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+
+
+class CostOptions(NamedTuple):
+    """What was asked for."""
+
+    paths: tuple[str, ...]
+    source: str | None
+    with_records: bool
+    by: tuple[str, ...]
+    since: datetime | None
+    budget: "Decimal | None"
 
 
 @click.command("costs")
@@ -44,46 +56,105 @@ class _Dimensions(click.ParamType[tuple[str, ...]]):
 @click.option(
     "--source",
     type=click.Choice(_TOOLS),
-    required=True,
-    help="The tool whose sessions to read, or all tools.",
+    help="Read the session files of this tool, or of all tools, instead of records.",
 )
+@click.option("--with-records", is_flag=True, help="With --source: count records as well, each call once.")
 @click.option(
     "--by",
     type=_Dimensions(),
-    default="day",
-    show_default=True,
-    help=f"Group by these, with commas between them: {', '.join(_DIMENSIONS)}.",
+    help=f"Group by these, with commas between them: {', '.join(_OF_RECORDS)}, label.NAME, config.NAME. "
+    "Default: month; with --source day.",
 )
 @click.option(
-    "--since", type=SINCE, help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight)."
+    "--since",
+    type=SINCE,
+    help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight). Of records: what started since.",
+)
+@click.option(
+    "--budget",
+    "amount",
+    metavar="DOLLARS",
+    help="Warn if 80 % of this was spent since --since, by default in this month; fail if it is exceeded.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the groups as CSV.")
 @progress_option
 @json_option
 def command(
-    paths: tuple[str, ...],
-    source: str,
-    by: tuple[str, ...],
-    since: datetime | None,
     as_csv: bool,
     shows_progress: bool,
     as_json: bool,
+    **asked: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """Add up what agents cost, from the session files of their tools.
+    """Add up what model calls cost: of all runs and sessions on this machine, or with --source of agents' session files.
 
-    Reads the sessions in the tools' own folders, or those at PATH (files or folders), and changes nothing. Each call counts
-    once, at the prices of its day. Days, weeks (from Monday) and months are those of your time zone.
+    Records are those of all known stores, archived ones included. Copies of a record count once, and so does a run that
+    metered an imported session. With --source, the sessions in the tools' own folders are read, or those at PATH (files or
+    folders), and nothing is changed; each call counts once, at the prices of its day. Days, weeks (from Monday) and months
+    are those of your time zone.
 
-    Totals are marked with ≥: tools do not write all calls to their files.
+    Totals with ≥ are lower bounds: a part is unknown, or not written down by its tool.
 
-    Exit codes: 0 done, 1 no sessions found, 2 warnings: something has no price or could not be read.
+    Exit codes: 0 done, 1 no sessions found or over the budget, 2 warnings: something has no price or could not be read, or
+    80 % of the budget is spent.
     """
-    from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.sessions.costs import costs  # noqa: PLC0415
-    from runcard.settings.apply import configured_prices  # noqa: PLC0415
+    from runcard.cli.sessions.costs_output import print_csv, print_table, warn  # noqa: PLC0415
 
     if as_csv and as_json:
         raise UsageError("--csv contradicts --json", hint="pass one of them")
+    options = _options(**asked)
+    report = _report(options, shows_progress=shows_progress)
+    budget = _budget(options, report)
+    if as_json:
+        say_json(report.to_dict() | ({} if budget is None else {"budget": budget.to_dict()}))
+    elif as_csv:
+        print_csv(report, options.by)
+    else:
+        print_table(report, options.by, options.since)
+    sys.stdout.flush()
+    return worst([warn(report, options.since), _warn_of_budget(budget, is_table=not as_csv and not as_json)])
+
+
+def _options(
+    *,
+    paths: tuple[str, ...],
+    source: str | None,
+    with_records: bool,
+    by: tuple[str, ...] | None,
+    since: datetime | None,
+    amount: str | None,
+) -> CostOptions:
+    if source is None and (paths or with_records):
+        what = "--with-records" if with_records else "PATH"
+        raise UsageError(f"{what} needs --source", hint="name a tool, or pass --source all")
+    is_of_files = source is not None and not with_records
+    names = by if by is not None else ("day",) if is_of_files else ("month",)
+    known = _OF_FILES if is_of_files else _OF_RECORDS
+    for name in names:
+        fact, dot, rest = name.partition(".")
+        if name not in known and (is_of_files or fact not in _FACTS or not dot or not rest):
+            more = "" if is_of_files else ", label.NAME, config.NAME"
+            raise click.BadParameter(f"'{name}' is not one of {', '.join(known)}{more}", param_hint="'--by'")
+    budget = None
+    if amount is not None:
+        from runcard.operations.catalog.budget import parse_amount, start_of_month  # noqa: PLC0415
+
+        budget = parse_amount(amount)
+        since = since or start_of_month(datetime.now().astimezone())
+    return CostOptions(paths, source, with_records, names, since, budget)
+
+
+def _report(options: CostOptions, *, shows_progress: bool) -> "CostReport | RecordCosts":
+    if options.source is None:
+        from runcard.operations.catalog.costs import record_costs  # noqa: PLC0415
+
+        return record_costs(options.by, since=options.since)
+    from runcard.cli.progress import ByteProgress  # noqa: PLC0415
+    from runcard.settings.apply import configured_prices  # noqa: PLC0415
+
+    if options.with_records:
+        from runcard.operations.catalog.costs import all_costs as add_up  # noqa: PLC0415
+    else:
+        from runcard.operations.sessions.costs import costs as add_up  # type: ignore[assignment]  # noqa: PLC0415
     total = 0
     bar = ByteProgress(lambda: total, everywhere=shows_progress)
 
@@ -92,128 +163,39 @@ def command(
         total = size
         return bar.advance
 
-    prices = configured_prices()
-    (report,) = list(
-        bar.over(costs(source, paths, by=by, since=since, prices=prices, progress=expect) for _ in range(1))
-    )
-    if as_json:
-        say_json(report.to_dict())
-    elif as_csv:
-        _print_csv(report, by)
-    else:
-        _print_table(report, by, since)
-    sys.stdout.flush()
-    return _warn(report, since)
+    settings: Any = {
+        "by": options.by,
+        "since": options.since,
+        "prices": configured_prices(),
+        "progress": expect,
+    }
+    (report,) = list(bar.over(add_up(options.source or "", options.paths, **settings) for _ in range(1)))
+    return report
 
 
-def _print_table(report: "CostReport", by: tuple[str, ...], since: datetime | None) -> None:
-    from runcard.views.costs_table import costs_table, price_lines  # noqa: PLC0415
-    from runcard.views.formats import counted  # noqa: PLC0415
+def _budget(options: CostOptions, report: "CostReport | RecordCosts") -> "Budget | None":
+    if options.budget is None or options.since is None:
+        return None
+    from runcard.operations.catalog.budget import budget  # noqa: PLC0415
 
-    if not report.totals.calls:
-        start = f" since {since:%Y-%m-%d %H:%M}" if since else ""
-        say_text(f"no calls{start} in {counted(report.files, 'file')}")
-        return
-    rows = [_row(tuple(group.key.values()), group.totals) for group in report.groups] if by else []
-    lines = costs_table(by, rows, _row((), report.totals), _columns())
-    if not is_quiet():
-        lines += ["", *_wrapped(_notes(report))]
-        if report.price_rows:
-            lines += ["", *price_lines(report.price_rows)]
-    say_text("\n".join(lines))
+    return budget(options.budget, report.totals, options.since)
 
 
-def _notes(report: "CostReport") -> list[str]:
-    """How sure the figures are."""
-    from runcard.views.formats import counted  # noqa: PLC0415
+def _warn_of_budget(budget: "Budget | None", *, is_table: bool) -> ExitCode:
+    """Say how much of the budget was spent; the exit code."""
+    from runcard.views.formats import money, money_at_least  # noqa: PLC0415
 
-    totals = report.totals
-    sources = [f"{totals.sources['reported']:,} with the vendor's final usage"]
-    if totals.sources["partial"]:
-        sources.append(f"{totals.sources['partial']:,} cut off: a part of the output is not counted")
-    if totals.sources[None]:
-        sources.append(f"{totals.sources[None]:,} without token counts")
-    lines = [f"{counted(totals.calls, 'call')} in {counted(report.files, 'file')}: {'; '.join(sources)}."]
-    lines += [
-        f"≥ because {title} does not write: {', '.join(kinds)}."
-        for title, kinds in report.not_written.items()
-    ]
-    return lines
-
-
-def _wrapped(lines: list[str]) -> list[str]:
-    """Lines that fit a terminal; elsewhere as they are."""
-    from textwrap import wrap  # noqa: PLC0415
-
-    width = _columns()
-    if width is None:
-        return lines
-    return [part for line in lines for part in wrap(line, max(width, 20), subsequent_indent="  ")]
-
-
-def _row(key: tuple[str | None, ...], totals: "CostTotals") -> "CostRow":
-    known = dict(zip(totals.tokens, totals.known_tokens, strict=True))
-    tokens = {name: (count, known[name]) for name, count in totals.tokens.items()}
-    return key, totals.calls, tokens, totals.cost, totals.known_cost
-
-
-def _print_csv(report: "CostReport", by: tuple[str, ...]) -> None:
-    from runcard.views.costs_table import csv_text  # noqa: PLC0415
-
-    names = ["calls", *report.totals.tokens, "cost_usd", "known_cost_usd", "at_least", "token_source"]
-    rows = []
-    for group in report.groups:
-        data = group.totals.to_dict()
-        rows.append(
-            [
-                *group.key.values(),
-                data["calls"],
-                *group.totals.tokens.values(),
-                data["cost_usd"],
-                data["known_cost_usd"],
-                "true",
-                data["token_source"],
-            ]
-        )
-    say_text(csv_text([*by, *names], rows))
-
-
-def _warn(report: "CostReport", since: datetime | None) -> ExitCode:
-    """Name what the figures lack; the exit code."""
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.views.formats import counted  # noqa: PLC0415
-
-    if report.unpriced:
-        complain(
-            "Warning",
-            f"no price, or not for all parts: {', '.join(report.unpriced)}",
-            hint="add prices of your own: let the setting `prices`, or RUNCARD_PRICES, name a price file",
-        )
-    if report.unread:
-        places = [
-            f"{printable(path)}{'' if line is None else f':{line}'}: {reason}"
-            for path, line, reason in report.unread[:_MOST_NAMED]
-        ]
-        more = len(report.unread) - len(places)
-        details = [*places, *([f"and {more:,} more: see --json"] if more else [])]
-        complain("Warning", f"{counted(len(report.unread), 'place')} could not be read", details=details)
-    if report.unknown_types:
-        names = ", ".join(f"{printable(name)} ({count:,})" for name, count in report.unknown_types.items())
-        complain(
-            "Warning",
-            f"unknown types of records, whose calls are not counted: {names}",
-            hint="use a newer version of runcard"
-            if report.totals.calls
-            else "if these are files of another tool, pass --source with its name or `all`",
-        )
-    if report.undated and since is not None:
-        complain("Warning", f"{counted(report.undated, 'call')} without a time left out, because of --since")
-    is_incomplete = report.unpriced or report.unread or report.unknown_types or (report.undated and since)
-    return ExitCode.WARNINGS if is_incomplete else ExitCode.OK
-
-
-def _columns() -> int | None:
-    """The width of the terminal; None where the output is not a terminal."""
-    from shutil import get_terminal_size  # noqa: PLC0415
-
-    return get_terminal_size().columns if sys.stdout.isatty() else None
+    if budget is None:
+        return ExitCode.OK
+    spent = (money_at_least if budget.is_at_least else money)(float(budget.spent))
+    share = "" if budget.percent is None else f" ({budget.percent:,} %)"
+    text = f"{spent} of {money(float(budget.amount))} spent since {budget.since:%Y-%m-%d %H:%M}{share}"
+    if budget.state == "within":
+        if is_table and not is_quiet():
+            say_text(f"Budget: {text}")
+        return ExitCode.OK
+    if budget.state == "near":
+        complain("Warning", f"the budget is nearly spent: {text}")
+        return ExitCode.WARNINGS
+    complain("Error", f"the budget is exceeded: {text}")
+    return ExitCode.FAILED

@@ -61,11 +61,16 @@ def command(
     Exit codes: 0 imported, 1 nothing found or not all imported, 2 imported with warnings.
     """
     from runcard.cli.progress import ImportBar  # noqa: PLC0415
+    from runcard.operations.sessions.collect import CollectingIsOffError  # noqa: PLC0415
     from runcard.operations.sessions.import_sessions import import_sessions  # noqa: PLC0415
 
     bar = ImportBar(everywhere=shows_progress)
     try:
         report = import_sessions(tool, paths, since=since, progress=bar.advance, **options)
+    except CollectingIsOffError as error:
+        bar.wipe()
+        complain("Warning", error.message, hint=error.hint)
+        return ExitCode.WARNINGS
     finally:
         bar.wipe()
     if as_json:

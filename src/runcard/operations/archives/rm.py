@@ -27,6 +27,11 @@ def record_copies(word: str | os.PathLike[str]) -> list[Candidate]:
         raise StoreError(
             f"{printable(record.path)} is in no store", hint="delete it yourself: no ledger has it"
         )
+    for copy in copies:
+        if os.path.islink(copy.path):  # only the link would go, and the ledger would say that the record did
+            raise StoreError(
+                f"{printable(copy.path)} is a link", hint=f"name {printable(os.path.realpath(copy.path))}"
+            )
     return copies
 
 

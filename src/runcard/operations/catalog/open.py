@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
-from runcard.catalog.filling import catch_up
+from runcard.catalog.filling import catch_up, was_read
+from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
 from runcard.store import layout
-from runcard.store.find_record import stores_at_hand
 from runcard.store.known_stores import known_stores
+from runcard.store.stores_at_hand import stores_at_hand
 
 _FILE = "catalog.db"
+_PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time
 
 
 def catalog_path(settings: Settings | None = None) -> str:
@@ -38,9 +40,55 @@ def is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_catalog(stores: list[str] | None = None) -> Iterator[CatalogDatabase]:
-    """The catalog, up to date with these stores, by default with all that are known."""
-    with CatalogDatabase(catalog_path()) as database:
-        for store in stores_to_ask() if stores is None else stores:
-            catch_up(database, store)
-        yield database
+def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
+    """The catalog, or that in another file, up to date with these stores, by default with all that are known.
+
+    If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
+    if it cannot be used at all, the stores are read into one in memory.
+    """
+    wanted = stores_to_ask() if stores is None else stores
+    try:
+        with _current_catalog(wanted, path) as database:
+            yield database
+    except CatalogError as error:
+        if error.is_damaged:
+            with CatalogDatabase(path or catalog_path()) as damaged:
+                damaged.clear()
+            raise CatalogError(error.message, hint="ask again: the catalog is built anew") from error
+        raise
+
+
+def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
+    try:
+        database = CatalogDatabase(path or catalog_path())
+    except StoreError as error:
+        return _in_memory(stores, error)
+    try:
+        try:
+            _catch_up_all(database, stores)
+        except CatalogError as error:
+            if not error.is_damaged:
+                raise
+            database.clear()
+            _catch_up_all(database, stores)
+    except StoreError as error:
+        if not all(was_read(database, store) for store in stores):
+            database.__exit__()
+            return _in_memory(stores, error)
+        database.warning = f"{error.message}: this may not be the newest"
+    except BaseException:
+        database.__exit__()
+        raise
+    return database
+
+
+def _catch_up_all(database: CatalogDatabase, stores: list[str]) -> None:
+    for store in stores:
+        catch_up(database, store, _PATIENCE)
+
+
+def _in_memory(stores: list[str], error: StoreError) -> CatalogDatabase:
+    database = CatalogDatabase(None)
+    _catch_up_all(database, stores)
+    database.warning = f"{error.message}: all records were read instead"
+    return database

@@ -2,17 +2,17 @@
 
 from runcard.catalog.reading_sql import SqlRows, ask_sql
 from runcard.catalog.tables import VIEWS
-from runcard.operations.catalog.open import catalog_path, open_catalog
+from runcard.operations.catalog.open import open_catalog
 
 ROWS = 10_000
 SECONDS = 10.0
 
 
-def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS) -> SqlRows:
+def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS, catalog: str | None = None) -> SqlRows:
     """The rows of one SELECT over the views; nothing can be changed by it."""
-    with open_catalog():
-        pass  # it is up to date now
-    return ask_sql(catalog_path(), sql, limit=limit, seconds=timeout)
+    with open_catalog(path=catalog) as database:
+        found = ask_sql(database.uri, sql, limit=limit, seconds=timeout)
+        return found._replace(warning=database.warning)
 
 
 def views() -> dict[str, list[str]]:

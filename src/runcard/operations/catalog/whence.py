@@ -54,6 +54,7 @@ class Whence:
     digest: str | None  # None: a commit was asked for
     made_by: tuple[Maker, ...]
     read_by: tuple[FileMatch, ...] = field(default=())
+    warning: str | None = None  # why the catalog is not up to date
 
     def to_dict(self) -> JsonObject:
         return {
@@ -63,7 +64,7 @@ class Whence:
         }
 
 
-def whence(target: str | None = None, *, commit: str | None = None) -> Whence:
+def whence(target: str | None = None, *, commit: str | None = None, catalog: str | None = None) -> Whence:
     """The records that made a file (a path, or a digest), or that were made with a commit of the code.
 
     Raises StoreError if there are none.
@@ -72,7 +73,7 @@ def whence(target: str | None = None, *, commit: str | None = None) -> Whence:
         raise UsageError(
             "name a FILE or a DIGEST, or pass --commit", hint="for example: runcard whence report.pdf"
         )
-    with open_catalog() as database:
+    with open_catalog(path=catalog) as database:
         if target is None:
             return _of_commit(database, str(commit))
         digest = _digest(target)
@@ -84,7 +85,7 @@ def whence(target: str | None = None, *, commit: str | None = None) -> Whence:
             f"no known record made or read {printable(target)}",
             hint="records elsewhere are found after: runcard index FOLDER",
         )
-    return Whence(f"sha256:{digest.hex()}", made_by, read_by)
+    return Whence(f"sha256:{digest.hex()}", made_by, read_by, database.warning)
 
 
 def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
@@ -98,13 +99,17 @@ def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
         raise StoreError(
             f"no known record was made with the commit {commit}", hint="see: runcard ls --columns id,commit"
         )
-    return Whence(None, found)
+    return Whence(None, found, warning=database.warning)
 
 
 def _digest(target: str) -> bytes:
     """The digest of a file; or the one that is written there, if there is no such file."""
     if not os.path.lexists(target) and (stated := digest_bytes(target.lower())) is not None:
         return stated
+    if target.startswith("sha256:") and not os.path.lexists(target):
+        raise UsageError(
+            f"{printable(target)} is not a digest", hint="write all 64 hex digits of it, or name the file"
+        )
     try:
         with open(open_regular(target, follow=True), "rb") as file:
             return bytes.fromhex(sha256_stream(file).hex)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
@@ -13,6 +13,7 @@ from runcard.masking import mask_data
 from runcard.operations.checks.open_run import document_so_far
 from runcard.operations.checks.show import status_now
 from runcard.operations.experiments.find import find
+from runcard.operations.experiments.run_table import RunTable, RunTableBuilder
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import Experiment, id_from_name, no_experiment
@@ -20,7 +21,7 @@ from runcard.store.runs.documents import RunDocument, read_run_document, run_dir
 
 WithProgress = Callable[[Iterable[str]], Iterable[str]]  # shows progress while it iterates
 
-LAST = 5  # runs that are shown one by one
+LAST = 5  # runs that `to_dict` lists one by one
 
 
 class RunLine(NamedTuple):
@@ -55,6 +56,7 @@ class ExperimentSummary:
     experiment_id: str
     runs: tuple[RunLine, ...]  # sorted by time
     unreadable: tuple[tuple[str, str], ...]  # path and reason
+    table: RunTable = field(default=RunTable())  # of the last runs
 
     @property
     def by_status(self) -> dict[str, int]:
@@ -129,25 +131,29 @@ def show_experiment(
     own = dict.fromkeys(run_directories(experiment.outputs) if experiment else [])
     others = [folder for store in stores for folder in run_directories(store)]
     runs: list[RunLine] = []
+    table = RunTableBuilder()
     unreadable: list[tuple[str, str]] = []
     for folder in with_progress([*own, *others]):
         run = read_run_document(folder)
         if run.document is not None and (folder in own or RunFields(run.document).experiment_id in ids):
-            runs.append(_run_line(run, run.document))
+            line, document = _run_line(run, run.document)
+            runs.append(line)
+            table.add(line.path, _row(line), document)
         elif run.problem is not None and folder in own:
             unreadable.append((folder, run.problem))
     if experiment is None and not runs:
         raise no_experiment(name)
     runs.sort(key=lambda run: (run.started or "", run.path))
-    return ExperimentSummary(name, experiment, identity, tuple(runs), tuple(unreadable))
+    return ExperimentSummary(name, experiment, identity, tuple(runs), tuple(unreadable), table.table())
 
 
-def _run_line(run: RunDocument, start: JsonObject) -> RunLine:
+def _run_line(run: RunDocument, start: JsonObject) -> tuple[RunLine, JsonObject]:
+    """A run, and its document: of an open one as it is so far."""
     is_open = RunFields(start).status == "running"
     so_far = document_so_far(run.path, start) if is_open else None
     document = so_far or start
     generation, costs = document["generation"], _object(document.get("costs"))
-    return RunLine(
+    line = RunLine(
         run.path,
         run.run_id,
         status_now(run.path, document),
@@ -160,6 +166,22 @@ def _run_line(run: RunDocument, start: JsonObject) -> RunLine:
         known_cost(document),
         None if is_open and so_far is None else has_calls(document),
     )
+    return line, document
+
+
+def _row(run: RunLine) -> JsonObject:
+    """A run by the columns of `runcard ls`."""
+    has_tokens = run.input_tokens is not None and run.output_tokens is not None
+    return {
+        "id": run.run_id,
+        "started": run.started,
+        "status": run.status,
+        "model": ", ".join(run.models) or None,
+        "tokens": (run.input_tokens or 0) + (run.output_tokens or 0) if has_tokens else None,
+        "cost": run.cost_usd,
+        "known_cost": run.known_cost_usd,
+        "duration": run.duration_seconds,
+    }
 
 
 def _models(document: JsonObject) -> Iterator[str]:

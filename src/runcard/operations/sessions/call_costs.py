@@ -9,14 +9,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from operator import add
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from runcard.accounting import PriceRow, Prices, Tokens, json_number
 from runcard.accounting.price_rows import EXACT
 from runcard.accounting.tokens import MAX_COUNT
+from runcard.catalog.tables import COST_UNIT
 from runcard.documents.token_sources import weakest_source
 from runcard.encoding import JsonObject
 from runcard.transcripts.calls import Counts, UsageKind, usage_of
+
+if TYPE_CHECKING:
+    from runcard.catalog.usage_sums import UsageGroup
 
 CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 
@@ -113,20 +117,25 @@ def _charge(sums: SumOfCalls) -> CallCharge:
 class CostTotals:
     """The sums of calls. A class of tokens is unknown when it is unknown in one of them."""
 
-    calls: int = 0
+    calls: int = 0  # those that are known
+    has_all_calls: bool = True  # the number of calls is known
+    has_usage: bool = False  # there is something to add up
+    at_least: bool = False  # there are more, or there may be
     known_tokens: list[int] = field(default_factory=lambda: [0] * len(CLASSES))
     known: int = 0b111111  # counts that are known in all calls, as bits
     known_cost: Decimal = Decimal(0)
     is_priced: bool = True  # the cost of every call is known
     sources: "Counter[str | None]" = field(default_factory=Counter)
+    costs_by_source: dict[str | None, Decimal] = field(
+        default_factory=dict
+    )  # the known cost, by token source
 
     @property
     def tokens(self) -> dict[str, int | None]:
         """The tokens of each class. `input` is without the cached parts."""
-        known = [self.calls > 0 and self.known & need == need for need in _NEEDS]
         return {
-            name: count if is_known or not self.calls else None
-            for name, count, is_known in zip(CLASSES, self.known_tokens, known, strict=True)
+            name: count if self.known & need == need else None
+            for name, count, need in zip(CLASSES, self.known_tokens, _NEEDS, strict=True)
         }
 
     @property
@@ -140,21 +149,59 @@ class CostTotals:
     def add(self, sums: SumOfCalls, charge: CallCharge) -> None:
         kind, (sent, output, read, short, long, reasoning) = sums.kind, sums.counts
         self.calls += sums.calls
+        self.has_usage = self.at_least = True
         self.known &= kind.known
         fresh = sent - read - short - long if kind.known & _INPUT else 0
         for position, count in enumerate((fresh, output, read, short + long, reasoning)):
             self.known_tokens[position] += count
-        self.known_cost = EXACT.add(self.known_cost, charge.known)
-        self.is_priced &= charge.is_complete
+        self._add_cost(charge.known, kind.source, is_known=charge.is_complete)
         self.sources[kind.source] += sums.calls
+
+    def add_usage(self, usage: "UsageGroup") -> None:
+        """Add what records say."""
+        self.has_usage = True
+        self.calls += usage.calls.amount
+        self.has_all_calls &= usage.calls.is_whole
+        for position, (count, is_whole) in enumerate(usage.tokens):
+            self.known_tokens[position] += count
+            if not is_whole:
+                self.known &= ~_NEEDS[position]
+        cost = EXACT.divide(Decimal(usage.cost.amount), Decimal(COST_UNIT))
+        self._add_cost(cost, usage.token_source, is_known=usage.cost.is_whole)
+        self.sources[usage.token_source] += usage.calls.amount
+        self.at_least |= usage.is_at_least or not usage.cost.is_whole
+
+    def add_totals(self, other: "CostTotals") -> None:
+        """Add other sums."""
+        self.calls += other.calls
+        self.has_all_calls &= other.has_all_calls
+        self.has_usage |= other.has_usage
+        self.at_least |= other.at_least
+        self.known &= other.known
+        self.known_tokens = [*map(add, self.known_tokens, other.known_tokens)]
+        self.is_priced &= other.is_priced
+        for source, cost in other.costs_by_source.items():
+            self._add_cost(cost, source, is_known=True)
+        self.sources.update(other.sources)
+
+    def _add_cost(self, cost: Decimal, source: str | None, *, is_known: bool) -> None:
+        self.known_cost = EXACT.add(self.known_cost, cost)
+        self.is_priced &= is_known
+        self.costs_by_source[source] = EXACT.add(self.costs_by_source.get(source, Decimal(0)), cost)
 
     def to_dict(self) -> JsonObject:
         return {
-            "calls": self.calls,
+            "calls": self.calls if self.has_all_calls else None,
+            "known_calls": self.calls,
             "tokens": self.tokens,
             "known_tokens": dict(zip(CLASSES, self.known_tokens, strict=True)),
             "cost_usd": None if self.cost is None else json_number(self.cost),
             "known_cost_usd": json_number(self.known_cost),
-            "at_least": True,
+            "known_cost_by_token_source": {
+                source or "unknown": json_number(cost)
+                for source, cost in self.costs_by_source.items()
+                if cost
+            },
+            "at_least": self.at_least,
             "token_source": self.token_source,
         }

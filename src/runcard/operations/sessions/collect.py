@@ -161,6 +161,7 @@ def collect(  # noqa: PLR0913 - one for each option of the command
 
 
 def check_allowed(settings: Settings, schema: str) -> None:
+    """Raise an error if the settings disable collecting, or there is no such version of documents."""
     if schema not in TEAM.versions:
         raise UsageError(
             f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
@@ -208,6 +209,7 @@ def _check_no_transcript(spec: str | os.PathLike[str] | Mapping[str, Any]) -> No
 
 
 def check_quota(store: str, gigabytes: float | None) -> None:
+    """Raise StoreError if a store has as many bytes as it may have."""
     if gigabytes is None:
         return
     from runcard.operations.archives.prune import store_size  # noqa: PLC0415 - few have a quota

@@ -4,9 +4,9 @@ A total from session files is always "at least": some calls are in no file.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from typing import NamedTuple
 
 from runcard.accounting import PriceRow, Prices
@@ -17,13 +17,14 @@ from runcard.operations.sessions.call_costs import CallSums, CostTotals
 from runcard.parallel.progress import Progress
 from runcard.transcripts.calls import Call, CallTable
 from runcard.transcripts.content import UnreadPart
-from runcard.transcripts.reading import read_files
+from runcard.transcripts.reading import TranscriptCalls, read_files
 from runcard.transcripts.sources import ALL, SOURCES, find_files
 
 TIMES = ("day", "week", "month")
 DIMENSIONS = (*TIMES, "tool", "model", "project", "agent", "branch", "session")
 TOOLS = tuple(SOURCES)
 
+_OF_KIND = frozenset({"model", "provider"})
 _SLOT = 900_000  # milliseconds: no time zone has days that begin within one
 
 Key = tuple[str | None, ...]
@@ -86,28 +87,62 @@ def costs(
     Days, weeks and months are those of the local time zone. `progress` is called with the number of bytes in all files, and
     returns what is called with the files and bytes that are done. Raises StoreError where there are no session files.
     """
-    tools = TOOLS if source == ALL else (source,)
     if unknown := [name for name in by if name not in DIMENSIONS]:
         raise UsageError(f"{unknown[0]!r} is not a dimension", hint=f"use {', '.join(DIMENSIONS)}")
+    return add_up(find_calls(source, paths, progress), by, since=since, prices=prices)
+
+
+class FoundCalls(NamedTuple):
+    """The calls in session files."""
+
+    tools: tuple[str, ...]  # those that have files, or else all that were asked for
+    read: TranscriptCalls
+    unread: list[UnreadPart]
+
+
+def find_calls(
+    source: str, paths: Sequence[str] = (), progress: Callable[[int], Progress] | None = None
+) -> FoundCalls:
+    """The calls in the session files of one tool or `all`; raises StoreError where there are none."""
+    tools = TOOLS if source == ALL else (source,)
     if wrong := [tool for tool in tools if tool not in SOURCES]:
         raise UsageError(f"{wrong[0]!r} is not a known tool", hint=f"use {', '.join(TOOLS)} or {ALL}")
     files, left_out = find_files(tools, paths)
     total = sum(file.size for file in files if not file.start)
     read = read_files(files, progress(total) if progress else None)
-    start = None if since is None else round(since.timestamp() * 1000)
-    calls = _GroupedCalls(by, prices or Prices.packaged(), read.table, start)
     used = tuple(tool for tool in tools if any(file.tool == tool for file in files))
-    report = calls.report(used or tools, read.files)
-    report.unread = [*left_out, *read.unread]
-    report.unknown_types = masked_names(read.unknown_types)
+    return FoundCalls(used or tools, read, [*left_out, *read.unread])
+
+
+def add_up(
+    found: FoundCalls,
+    by: Sequence[str],
+    *,
+    since: datetime | None = None,
+    prices: Prices | None = None,
+    left_out: Collection[tuple[str, str | None]] = (),
+) -> CostReport:
+    """Add up calls by dimensions, without sessions (their tools and ids) that are left out."""
+    start = None if since is None else round(since.timestamp() * 1000)
+    calls = _GroupedCalls(by, prices or Prices.packaged(), found.read.table, start, left_out)
+    report = calls.report(found.tools, found.read.files)
+    report.unread = found.unread
+    report.unknown_types = masked_names(found.read.unknown_types)
     return report
 
 
 class _GroupedCalls:
     """Adds up calls by group."""
 
-    def __init__(self, by: Sequence[str], prices: Prices, table: CallTable, start: int | None) -> None:
-        self._by, self._start = tuple(by), start
+    def __init__(
+        self,
+        by: Sequence[str],
+        prices: Prices,
+        table: CallTable,
+        start: int | None,
+        left_out: Collection[tuple[str, str | None]],
+    ) -> None:
+        self._by, self._start, self._left_out = tuple(by), start, left_out
         self._sums: CallSums[Key] = CallSums(prices, table.kinds)
         self._is_timed = any(name in TIMES for name in by)
         self._undated = 0
@@ -117,9 +152,12 @@ class _GroupedCalls:
         """Add each call to its group. Kinds and origins are numbers here: this runs for every call."""
         keys: dict[tuple[int, int, int], Key] = {}  # by what the key depends on
         kinds, origins, start = table.kinds, table.origins, self._start
-        by_kind = "model" in self._by
-        by_origin = any(name != "model" and name not in TIMES for name in self._by)
+        by_kind = not _OF_KIND.isdisjoint(self._by)
+        by_origin = any(name not in _OF_KIND and name not in TIMES for name in self._by)
+        skipped = {number for number, one in enumerate(origins) if (one.tool, one.session) in self._left_out}
         for time, kind, origin, counts in table.numbered():
+            if origin in skipped:
+                continue
             if start is not None and time < start:
                 self._undated += time < 0
                 continue
@@ -130,7 +168,7 @@ class _GroupedCalls:
 
     def report(self, tools: tuple[str, ...], files: int) -> CostReport:
         groups: dict[Key, CostTotals] = {}
-        totals, unpriced, rows = CostTotals(), set(), {}
+        totals, unpriced, rows = CostTotals(at_least=True), set(), {}
         for key, sums, charge in self._sums.charges():
             if charge.row is not None:
                 rows[repr(charge.row)] = charge.row
@@ -142,7 +180,7 @@ class _GroupedCalls:
             CostGroup(dict(zip(self._by, map(_masked, key), strict=True)), sums)
             for key, sums in groups.items()
         ]
-        ordered = _in_order(found, self._by)
+        ordered = in_order(found, self._by)
         prices = [rows[name] for name in sorted(rows)]
         return CostReport(tools, files, totals, ordered, sorted(unpriced), prices, [], {}, self._undated)
 
@@ -167,24 +205,31 @@ def _key(by: Sequence[str], call: Call) -> Key:
 
 
 def _value(name: str, call: Call) -> str | None:
-    if name == "model":
-        return call.kind.model
-    if name not in TIMES:
-        value: str | None = getattr(call.origin, name)
-        return value
-    if call.time < 0:
+    if name in TIMES:
+        return _time_key(name, call.time)
+    value: str | None = getattr(call.kind if name in _OF_KIND else call.origin, name, None)
+    return value
+
+
+def _time_key(name: str, time: int) -> str | None:
+    """The local day, week or month of a time in milliseconds; None if it is not known."""
+    if time < 0:
         return None
     try:
-        moment = datetime.fromtimestamp(call.time / 1000)  # noqa: DTZ006 - the local day is meant
+        moment = datetime.fromtimestamp(time / 1000)  # noqa: DTZ006 - the local day is meant
     except (OverflowError, ValueError, OSError):
         return None
+    return date_key(name, moment.date())
+
+
+def date_key(name: str, day: date) -> str:
+    """The day itself, the Monday of its week, or its month."""
     if name == "week":
-        monday = moment.date() - timedelta(days=moment.weekday())
-        return monday.isoformat()
-    return moment.strftime("%Y-%m-%d" if name == "day" else "%Y-%m")
+        day = date.fromordinal(max(1, day.toordinal() - day.weekday()))
+    return day.isoformat()[: 7 if name == "month" else 10]
 
 
-def _in_order(groups: Iterable[CostGroup], by: Sequence[str]) -> list[CostGroup]:
+def in_order(groups: Iterable[CostGroup], by: Sequence[str]) -> list[CostGroup]:
     """By time, where a time is asked for; else the largest cost first."""
     named = sorted(groups, key=lambda group: [(value is None, value or "") for value in group.key.values()])
     if any(name in TIMES for name in by):

@@ -1,6 +1,6 @@
 """What is wrong here, and what will be: sessions that agent tools delete soon, dead runs, settings, disk space.
 
-Invariant: nothing is changed, on disk or elsewhere, and no session is read as a whole.
+Invariant: nothing is changed, on disk or elsewhere.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The sessions of agent tools on this machine: how many, which are not imported, and when their tool deletes them.
 
-Of the files only the first lines are read. A database is opened as one that does not change, so that SQLite writes no file beside it.
+Of most files only the first lines are read. A database is opened as one that does not change, so that SQLite writes no file beside it.
 """
 
 import contextlib

@@ -1,0 +1,278 @@
+"""The search index over transcripts, the files `output.log` of runs and agents: which words occur in which parts of them.
+
+It is made when transcripts are first searched, and holds words only, no text: a part that may have the words is read again from
+its record. So the index never decides what is a hit, and a record that is not in it is read as a whole.
+
+Words cannot be taken out of this kind of index. Those of records that are gone are passed over. It starts anew when more than
+half of it is of that kind, and as soon as a transcript has changed: after `redact`, removed text must not stay.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Any, BinaryIO, NamedTuple
+
+from runcard.catalog.database import CatalogDatabase, CatalogError
+from runcard.catalog.transcript_text import PART, Part, Words, parts_of
+from runcard.errors import RuncardError
+from runcard.store import layout
+from runcard.store.record import DirectoryRecord, Record
+
+_BATCH = 64  # parts that are written at once
+_BUILDING = 60  # seconds to wait for another process that reads transcripts
+_SMALL = 100  # parts of an index that is not worth to start anew
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS transcript_records (
+    store INTEGER NOT NULL, name TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    is_complete INTEGER NOT NULL,  -- 0: a transcript could not be read
+    PRIMARY KEY (store, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS transcript_files (
+    id INTEGER PRIMARY KEY, store INTEGER NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL,
+    version TEXT,  -- what the file looked like; null: it is archived
+    sha256 BLOB NOT NULL,
+    parts INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS transcript_files_by_record ON transcript_files (store, name);
+CREATE TABLE IF NOT EXISTS transcript_parts (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS transcript_words USING fts5(text, content='', detail=none, columnsize=0);
+"""
+_NAMES = ("transcript_records", "transcript_files", "transcript_parts", "transcript_words")
+_SEEN = """EXISTS (
+    SELECT 1 FROM transcript_records t WHERE t.store = r.store AND t.name = r.name AND t.fingerprint = r.fingerprint{}
+)"""
+_INDEXED = _SEEN.format(" AND t.is_complete")
+_INSERT = {
+    "transcript_records": "INSERT OR REPLACE INTO transcript_records VALUES (?, ?, ?, ?)",
+    "transcript_files": "INSERT INTO transcript_files VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "transcript_parts": "INSERT INTO transcript_parts VALUES (?, ?, ?, ?)",
+    "transcript_words": "INSERT INTO transcript_words (rowid, text) VALUES (?, ?)",
+}
+
+WithProgress = Callable[[Iterable[Any]], Iterable[Any]]  # shows progress while it iterates
+
+
+class PartPlace(NamedTuple):
+    """A part of a transcript in which words may occur."""
+
+    start: int
+    line: int
+    version: str | None
+
+
+class Candidates(NamedTuple):
+    """Where words may occur, by the path of the record and of the transcript in it."""
+
+    parts: dict[str, dict[str, list[PartPlace]]]
+    unread: set[str]  # paths of records that are not in the index
+
+
+class _ChangedError(Exception):
+    """A transcript is not what it was: the index must start anew."""
+
+
+def open_record_at(path: str) -> Record:
+    """The record in this directory or archive."""
+    if not layout.is_archive(path):
+        return DirectoryRecord(path)
+    from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
+
+    return ArchivedRecord.at(path) or DirectoryRecord(path)
+
+
+def transcripts_of(record: Record, paths: Sequence[str] | None = None) -> Iterator[tuple[str, BinaryIO]]:
+    """The transcripts of a record, by their paths: that of a run, and those of agents; or some of them."""
+    if paths is None:
+        agents = (layout.instance_file(own, layout.OUTPUT) for own in record.instances())
+        paths = [layout.OUTPUT, *agents]
+    for path in paths:
+        if (file := record.open(path)) is not None:
+            with file:
+                yield path, file
+
+
+def file_version(file: BinaryIO) -> str | None:
+    """What tells a version of an open file from another; None for one in an archive."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
+
+
+def update_index(database: CatalogDatabase, with_progress: WithProgress = iter) -> None:
+    """Read the transcripts that are not in the index; of many processes one does so, and the others wait for it.
+
+    What cannot be read or written is left out: it is read when it is searched.
+    """
+    try:
+        with database.locked("transcripts", _BUILDING):
+            _update(database, with_progress)
+    except CatalogError as error:
+        if error.is_damaged:
+            raise
+    except (RuncardError, OSError):
+        pass
+
+
+def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
+    _create(database)
+    stale = _stale(database)
+    if stale and _is_mostly_gone(database):
+        _restart(database)
+        stale = _stale(database)
+    try:
+        _add_all(database, with_progress(stale))
+    except _ChangedError:
+        _restart(database)
+        _add_all(database, with_progress(_stale(database)))
+
+
+def candidates(database: CatalogDatabase, words: Words) -> Candidates:
+    """Where these words may occur."""
+    sql = (
+        "SELECT r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
+        "JOIN transcript_parts p ON p.id = w.rowid JOIN transcript_files f ON f.id = p.file "
+        "JOIN records r ON r.store = f.store AND r.name = f.name "
+        f"WHERE transcript_words MATCH ? AND {_INDEXED} ORDER BY p.id"
+    )
+    parts: dict[str, dict[str, list[PartPlace]]] = {}
+    try:
+        for record, file, *place in database.query(sql, (_match(database, words),)):
+            parts.setdefault(record, {}).setdefault(file, []).append(PartPlace(*place))
+        unread = database.query(f"SELECT path FROM records r WHERE NOT {_INDEXED}").fetchall()  # noqa: S608
+    except CatalogError as error:
+        if error.is_damaged:
+            raise
+        return Candidates({}, {path for (path,) in database.query("SELECT path FROM records")})
+    return Candidates(parts, {path for (path,) in unread})
+
+
+def _match(database: CatalogDatabase, words: Words) -> str:
+    """The words as a question to the index, split by its own rules."""
+    database.query("CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked USING fts5(text)")
+    database.query(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked_terms USING fts5vocab('temp', 'asked', 'instance')"
+    )
+    database.query("DELETE FROM temp.asked")
+    for number, word in enumerate(words.words, 1):
+        database.query("INSERT INTO temp.asked (rowid, text) VALUES (?, ?)", (number, word))
+    found = database.query("SELECT term FROM temp.asked_terms ORDER BY doc, offset")
+    terms = ['"' + term.replace('"', '""') + '"' for (term,) in found]
+    return " AND ".join(terms) + "*"
+
+
+def _create(database: CatalogDatabase) -> None:
+    for statement in filter(str.strip, _TABLES.split(";\n")):
+        database.query(statement)
+
+
+def _restart(database: CatalogDatabase) -> None:
+    database.query("PRAGMA secure_delete = ON")
+    with database.writing():
+        for name in _NAMES:
+            database.query(f"DROP TABLE IF EXISTS {name}")
+    database.query("PRAGMA secure_delete = OFF")
+    _create(database)
+
+
+def _stale(database: CatalogDatabase) -> list[tuple[int, str, str, str]]:
+    """The closed records that are not in the index as they are now."""
+    sql = (
+        "SELECT r.store, r.name, r.fingerprint, r.path FROM records r JOIN stores s ON s.id = r.store "  # noqa: S608
+        f"WHERE s.is_reachable AND r.status IS NOT 'running' AND NOT {_SEEN.format('')} ORDER BY r.id"
+    )
+    return database.query(sql).fetchall()
+
+
+def _is_mostly_gone(database: CatalogDatabase) -> bool:
+    (total,) = database.query("SELECT coalesce(max(id), 0) FROM transcript_parts").fetchone()
+    sql = (
+        "SELECT coalesce(sum(f.parts), 0) FROM transcript_files f "
+        "JOIN records r ON r.store = f.store AND r.name = f.name"
+    )
+    (current,) = database.query(sql).fetchone()
+    return bool(total > _SMALL and current < total / 2)
+
+
+def _add_all(database: CatalogDatabase, records: Iterable[tuple[int, str, str, str]]) -> None:
+    batch = _Batch(database)
+    for store, name, fingerprint, path in records:
+        try:
+            _add(database, batch, store, name, path)
+            is_complete = True
+        except CatalogError:
+            raise
+        except (RuncardError, OSError):
+            is_complete = False
+        batch.add("transcript_records", (store, name, fingerprint, int(is_complete)))
+    batch.write()
+
+
+def _add(database: CatalogDatabase, batch: "_Batch", store: int, name: str, path: str) -> None:
+    sql = "SELECT path, sha256, id FROM transcript_files WHERE store = ? AND name = ?"
+    known = {file: (bytes(digest), own) for file, digest, own in database.query(sql, (store, name))}
+    for file_path, file in transcripts_of(open_record_at(path)):
+        version = file_version(file)
+        if file_path in known:
+            digest, own = known.pop(file_path)
+            if _digest(file) != digest:
+                raise _ChangedError
+            database.query("UPDATE transcript_files SET version = ? WHERE id = ?", (version, own))
+        else:
+            _add_file(batch, (store, name, file_path, version), file)
+    if known:
+        raise _ChangedError
+
+
+def _add_file(batch: "_Batch", place: tuple[int, str, str, str | None], file: BinaryIO) -> None:
+    own, hasher, count = batch.next_file(), sha256(), 0
+    for count, part in enumerate(parts_of(file), 1):  # noqa: B007 - counted for later
+        hasher.update(part.data)
+        batch.add_part(own, part)
+    batch.add("transcript_files", (own, *place, hasher.digest(), count))
+
+
+def _digest(file: BinaryIO) -> bytes:
+    hasher = sha256()
+    while data := file.read(PART):
+        hasher.update(data)
+    return hasher.digest()
+
+
+class _Batch:
+    """Rows that are written together. A file, and then its record, are written after their parts: a killed process leaves
+    parts without a file, which are passed over."""
+
+    def __init__(self, database: CatalogDatabase) -> None:
+        self._database = database
+        self._rows: list[tuple[str, tuple[Any, ...]]] = []
+        self._parts = 0  # in these rows
+        sql = "SELECT coalesce(max(id), 0), coalesce(max(file), 0) FROM transcript_parts"
+        self._last_part, self._last_file = database.query(sql).fetchone()
+        (last,) = database.query("SELECT coalesce(max(id), 0) FROM transcript_files").fetchone()
+        self._last_file = max(self._last_file, last)
+
+    def next_file(self) -> int:
+        self._last_file += 1
+        return int(self._last_file)
+
+    def add(self, table: str, row: tuple[Any, ...]) -> None:
+        self._rows.append((table, row))
+        if self._parts >= _BATCH or len(self._rows) >= 10 * _BATCH:
+            self.write()
+
+    def add_part(self, file: int, part: Part) -> None:
+        self._last_part += 1
+        self._parts += 1
+        self.add("transcript_parts", (self._last_part, file, part.start, part.line))
+        self.add("transcript_words", (self._last_part, part.text))
+
+    def write(self) -> None:
+        with self._database.writing():
+            for table, row in self._rows:
+                self._database.query(_INSERT[table], row)
+        self._rows, self._parts = [], 0

@@ -1,0 +1,287 @@
+"""What models were paid for, added up over records.
+
+A call counts once. Of several copies of a record one counts. A run that metered calls of an imported session is a part of that
+session: there its calls were joined with those of the transcripts, so the run itself does not count.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from runcard.catalog.columns import FACTS, Columns, names_fact
+from runcard.catalog.database import CatalogDatabase, CatalogError
+from runcard.catalog.local_days import local_day
+from runcard.catalog.rows import CLASSES, RUN, SESSION
+from runcard.errors import UsageError
+
+_TEXTS = {
+    "model": "u.model",
+    "provider": "u.provider",
+    "experiment": "r.experiment",
+    "role": "i.role",
+    "agent": "i.name",
+    "branch": "r.branch",
+    "tool": "r.tool",
+    "project": "r.folder",
+    "session": f"CASE WHEN r.kind = '{SESSION}' THEN r.record_id END",
+}
+DIMENSIONS = tuple(_TEXTS)
+
+_STARTED = "coalesce(i.started, r.started)"
+_HIDES_CACHE = (  # it has no counts of its own, while its record has cached tokens
+    "(u.cache_read IS NULL AND r.cache_read > 0) OR (u.cache_write IS NULL AND r.cache_write > 0)"
+)
+_FRESH = f"CASE WHEN {_HIDES_CACHE} THEN NULL ELSE max(0, u.input - coalesce(u.cache_read, 0) - coalesce(u.cache_write, 0)) END"
+_COUNTS = (
+    "u.calls",
+    _FRESH,
+    *(f"u.{name}" for name in CLASSES[1:]),
+    "u.cost",
+    "coalesce(u.cost, u.known_cost)",
+)
+_AT_LEAST = "(u.at_least OR r.status = 'running')"
+_FROM = "FROM usage u JOIN records r ON r.id = u.record"
+_INSTANCES = "LEFT JOIN instances i ON i.record = u.record AND i.instance_id = u.instance_id"
+
+
+class KnownSum(NamedTuple):
+    """The sum of what is known."""
+
+    amount: int
+    is_whole: bool  # nothing is unknown
+
+
+class UsageGroup(NamedTuple):
+    """Usage of the same key, time and token source."""
+
+    key: tuple[str | None, ...]
+    day: int | None  # local, since 1970, if that was asked for; None: unknown
+    token_source: str | None
+    is_at_least: bool
+    calls: KnownSum
+    tokens: tuple[KnownSum, ...]  # by CLASSES; input without what was cached
+    cost: KnownSum  # in the unit of the catalog
+
+
+class CountedRecords(NamedTuple):
+    """Which records count."""
+
+    left_out: frozenset[int]  # numbers of records whose calls others have
+    partly: frozenset[int]  # those of them that have further calls, which then nothing counts
+    copies: int
+    conflicts: tuple[str, ...]  # ids of records whose copies differ
+
+
+class UsageFilter(NamedTuple):
+    """What counts."""
+
+    since: int | None = None  # milliseconds: only what started since
+    left_out: Collection[int] = ()  # numbers of records
+    only: Collection[int] | None = None
+
+
+def check_dimension(name: str, others: Sequence[str] = ()) -> None:
+    """Raise UsageError if usage cannot be grouped by this."""
+    if name not in _TEXTS and name not in others and not names_fact(name):
+        known = ", ".join((*others, *DIMENSIONS, *(f"{fact}.NAME" for fact in FACTS)))
+        raise UsageError(f"{name!r} is not a dimension", hint=f"use {known}")
+
+
+def usage_sums(
+    database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
+) -> Iterator[UsageGroup]:
+    """Usage by these dimensions, and by the local day with `by_time`."""
+    columns = Columns("records")
+    keys = [_dimension(columns, name) for name in by]
+    groups = [*keys, _day(database) if by_time else "0", "u.token_source"]
+    where, parameters = _where(wanted)
+    needs_instances = by_time or wanted.since is not None or any(one.startswith("i.") for one in keys)
+    joins = [_INSTANCES, *columns.joins] if needs_instances else columns.joins
+    source = " ".join((_FROM, *joins, where))
+    parameters = [*columns.parameters, *parameters]
+    names = ", ".join(str(number + 1) for number in range(len(groups)))
+    sums = ", ".join(f"sum({one}), count(*) = count({one})" for one in _COUNTS)
+    grouped = f"SELECT {', '.join(groups)}, max({_AT_LEAST}), {sums} {source} GROUP BY {names}"
+    try:
+        rows = database.query(grouped, parameters).fetchall()
+    except (CatalogError, sqlite3.OperationalError) as error:
+        if "overflow" not in str(error):
+            raise
+        each = ", ".join(f"{one}, {one} IS NOT NULL" for one in _COUNTS)  # too large a sum: one by one
+        single = f"SELECT {', '.join(groups)}, {_AT_LEAST}, {each} {source}"
+        rows = database.query(single, parameters).fetchall()
+    return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+
+
+def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageGroup:
+    texts = tuple(None if value is None else _text(value) for value in row[:keys])
+    day, source, at_least, *counts = row[keys:]
+    sums = [
+        KnownSum(amount or 0, bool(whole)) for amount, whole in zip(counts[::2], counts[1::2], strict=True)
+    ]
+    calls, *tokens, cost, known = sums
+    return UsageGroup(
+        texts,
+        day if has_time else None,
+        source,
+        bool(at_least),
+        calls,
+        tuple(tokens),
+        KnownSum(known.amount, cost.is_whole),
+    )
+
+
+def _day(database: CatalogDatabase) -> str:
+    sql = "SELECT min(started), max(started) FROM records UNION ALL SELECT min(started), max(started) FROM instances"
+    times = [time for row in database.query(sql) for time in row if time is not None] or [0]
+    return local_day(_STARTED, min(times), max(times))
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _dimension(columns: Columns, name: str) -> str:
+    check_dimension(name)
+    if (sql := _TEXTS.get(name)) is not None:
+        return sql
+    fact = columns.find(name)
+    columns.shown(fact)  # joins it
+    return f"coalesce({fact.sql}.text, {fact.sql}.number)"
+
+
+def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
+    conditions, parameters = [], list[object]()
+    if wanted.since is not None:
+        conditions.append(f"{_STARTED} >= ?")
+        parameters.append(wanted.since)
+    if wanted.left_out:
+        conditions.append("u.record NOT IN (SELECT value FROM json_each(?))")
+        parameters.append(json.dumps(sorted(wanted.left_out)))
+    if wanted.only is not None:
+        conditions.append("u.record IN (SELECT value FROM json_each(?))")
+        parameters.append(json.dumps(sorted(wanted.only)))
+    return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+
+
+class UsageFacts(NamedTuple):
+    """What the sums do not say."""
+
+    records: int  # that have usage
+    without_cost: int  # of these, with a part whose cost is unknown
+    unpriced: list[str]  # models whose tokens are known, and their cost is not
+    undated: int  # records without a time, which a start leaves out
+
+
+def usage_facts(database: CatalogDatabase, wanted: UsageFilter) -> UsageFacts:
+    """What there is to say about the usage that counts."""
+    where, parameters = _where(wanted)
+    source = f"{_FROM} {_INSTANCES}" if wanted.since is not None else "FROM usage u"
+    (records,) = database.query(f"SELECT count(DISTINCT u.record) {source} {where}", parameters).fetchone()
+    unknown = f"{source} {where} {'AND' if where else 'WHERE'} u.cost IS NULL"
+    (without_cost,) = database.query(f"SELECT count(DISTINCT u.record) {unknown}", parameters).fetchone()
+    unpriced: list[str] = []
+    if without_cost:
+        has_tokens = "coalesce(u.input, u.output) IS NOT NULL AND u.token_source IS NOT 'partial'"
+        found = database.query(f"SELECT DISTINCT u.model {unknown} AND {has_tokens}", parameters)
+        unpriced = sorted({model or "unknown" for (model,) in found})
+    undated = 0
+    if wanted.since is not None:
+        where, parameters = _where(wanted._replace(since=None))
+        also = f"{where} {'AND' if where else 'WHERE'} {_STARTED} IS NULL"
+        (undated,) = database.query(f"SELECT count(DISTINCT u.record) {source} {also}", parameters).fetchone()
+    return UsageFacts(records, without_cost, unpriced, undated)
+
+
+def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
+    """The paths of records that cannot be read, and why; and of stores that cannot be reached."""
+    stores = "SELECT path, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"
+    records = "SELECT path, problem FROM records WHERE problem IS NOT NULL"
+    return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
+
+
+class ImportedRecord(NamedTuple):
+    """A session that was imported from the files of its tool."""
+
+    record: int
+    tool: str
+    id: str
+    started: int | None
+    calls: int
+    is_metered: bool
+
+
+def imported_sessions(database: CatalogDatabase, left_out: Collection[int]) -> list[ImportedRecord]:
+    """All sessions that were imported, but for these."""
+    metered = "EXISTS (SELECT 1 FROM relations x WHERE x.record = r.id AND x.calls IS NOT NULL)"
+    sql = f"SELECT r.id, r.tool, r.record_id, r.started, coalesce(r.calls, 0), {metered} FROM records r WHERE r.tool IS NOT NULL"  # noqa: S608
+    found = (ImportedRecord(*row) for row in database.query(sql))
+    return [session for session in found if session.record not in left_out]
+
+
+def runs_by_id(database: CatalogDatabase, ids: Collection[str]) -> Iterator[tuple[int, str, int | None]]:
+    """The runs with these ids: their numbers, ids and calls."""
+    sql = "SELECT id, record_id, calls FROM records WHERE kind = ? AND record_id IN (SELECT value FROM json_each(?))"
+    yield from database.query(sql, (RUN, json.dumps(sorted(ids))))
+
+
+def counted_records(database: CatalogDatabase, since: int | None) -> CountedRecords:
+    """Which records count, so that each call counts once."""
+    copies, conflicts = _copies(database)
+    joined, partly = _joined_runs(database, copies, since)
+    return CountedRecords(copies | joined, partly, len(copies), conflicts)
+
+
+def _copies(database: CatalogDatabase) -> tuple[frozenset[int], tuple[str, ...]]:
+    """The copies of records that do not count, and the ids whose copies differ. That with most calls counts."""
+    sql = (
+        "SELECT id, kind, record_id, tool, started, sha256, calls, coalesce(cost, known_cost), ended FROM records "
+        "WHERE problem IS NULL AND record_id IN (SELECT record_id FROM records GROUP BY record_id HAVING count(*) > 1)"
+    )
+    same: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+    for row in database.query(sql):
+        _, kind, own, tool, started, *_ = row
+        # People name the sessions that they collect: two of them may have one name.
+        is_unique = kind == RUN or tool is not None
+        same.setdefault((kind, own, tool, None if is_unique else started), []).append(row)
+    left_out, conflicts = set(), set()
+    for rows in same.values():
+        best, *others = sorted(rows, key=lambda row: ([-(value or 0) for value in row[6:]], row[0]))
+        left_out |= {row[0] for row in others}
+        if any(row[5] != best[5] for row in others):
+            conflicts.add(best[2])
+    return frozenset(left_out), tuple(sorted(conflicts))
+
+
+def _joined_runs(
+    database: CatalogDatabase, copies: frozenset[int], since: int | None
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The runs whose calls are in sessions; and what of it leaves calls out.
+
+    A session that started too early to count does not count at all if a run that metered it does.
+    """
+    sql = (
+        "SELECT s.id, s.started, x.calls, r.id, r.started, r.calls FROM relations x JOIN records s ON s.id = x.record "
+        "JOIN records r ON r.record_id = x.other_id AND r.kind = x.type WHERE x.calls IS NOT NULL"
+    )
+    calls: dict[int, int] = {}
+    sizes: dict[int, int | None] = {}
+    left_out: set[int] = set()
+    partly: set[int] = set()
+    for session, started, joined, run, run_started, size in database.query(sql):
+        if session in copies or run in copies:
+            continue
+        if since is not None and (started or 0) < since <= (run_started or 0):
+            left_out.add(session)
+            partly.add(session)
+            continue
+        calls[run] = calls.get(run, 0) + joined
+        sizes[run] = size
+    for run, joined in calls.items():
+        size = sizes[run]
+        if joined:
+            left_out.add(run)
+            if size is None or joined < size:
+                partly.add(run)
+    return frozenset(left_out), frozenset(partly)
