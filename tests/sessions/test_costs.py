@@ -381,7 +381,7 @@ def test_the_command_knows_the_tools_and_dimensions_of_the_operation() -> None:
 
 
 def test_costs_load_nothing_that_only_imports_need() -> None:
-    """What agents said and did is not read, and nothing is masked."""
+    """What agents said and did is not read; only names are masked, at the end."""
     program = (
         "import sys\n"
         "from runcard.operations.sessions.costs import costs\n"
@@ -403,3 +403,14 @@ def test_the_documentation_lists_the_kinds_of_calls_that_no_file_has() -> None:
     of_all = {kind for tool, kind in listed if tool == "all"}
     assert of_all == set.intersection(*(set(SOURCES[tool].NOT_WRITTEN) for tool in TOOLS))
     assert {pair for pair in listed if pair[0] != "all"} == {pair for pair in kinds if pair[1] not in of_all}
+
+
+def test_secrets_in_names_are_masked(cli: Cli, tmp_path: Path) -> None:
+    secret = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"  # no real one
+    record = assistant(model=f"m-{secret}", gitBranch=secret, cwd=f"/home/{secret}", agentId=secret)
+    claude(tmp_path, record, {"type": secret})
+    for form in ([], ["--json"], ["--csv"]):
+        names = "session,agent,branch,project,model"
+        outcome = cli("costs", "--source", "claude-code", "--by", names, *form, tmp_path)
+        assert outcome.code == 2
+        assert secret not in outcome.out + outcome.err

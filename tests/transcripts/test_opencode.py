@@ -1,6 +1,7 @@
 """The database and the older files of OpenCode."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runcard.transcripts.opencode.database import open_database
 from transcripts.session_files import calls, read, sums, write
 
 TOOL = "opencode"
@@ -168,3 +170,13 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert len(calls(TOOL, tmp_path)) == 1
     assert path.read_bytes() == before
+
+
+def test_a_pipe_in_the_place_of_a_database_is_not_opened(tmp_path: Path) -> None:
+    """It may take that place after the files were listed."""
+    os.mkfifo(tmp_path / "opencode.db")
+    with (
+        pytest.raises(sqlite3.Error, match="not a regular file"),
+        open_database(str(tmp_path / "opencode.db")),
+    ):
+        pass

@@ -49,6 +49,12 @@ class TestOpenCode:
         made.message("f2", "ses_3", 101, text("own", 102), finish="stop")
         return made
 
+    def test_each_row_that_cannot_be_read_is_named(self, cli: Cli, database: OpenCodeDatabase) -> None:
+        for name in ("x1", "x2"):
+            database.execute("INSERT INTO message VALUES (?, 'ses_1', 0, 0, '{')", name)
+        reasons = [part["reason"] for part in run(cli, "opencode", database.path, code=2)["unread"]]
+        assert [reason.partition(":")[0] for reason in reasons] == ["message x1", "message x2"]
+
     def test_its_rows_are_stored_with_secrets_masked(self, cli: Cli, database: OpenCodeDatabase) -> None:
         data = run(cli, "opencode", database.path)
         first, fork = data["sessions"]

@@ -3,7 +3,8 @@
 A total from session files is always "at least": some calls are in no file.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
@@ -126,7 +127,7 @@ def add_up(
     calls = _GroupedCalls(by, prices or Prices.packaged(), found.read.table, start, left_out)
     report = calls.report(found.tools, found.read.files)
     report.unread = found.unread
-    report.unknown_types = dict(sorted(found.read.unknown_types.items()))
+    report.unknown_types = masked_names(found.read.unknown_types)
     return report
 
 
@@ -172,13 +173,31 @@ class _GroupedCalls:
             if charge.row is not None:
                 rows[repr(charge.row)] = charge.row
             if not charge.has_price:
-                unpriced.add(sums.kind.model or "unknown")
+                unpriced.add(_masked(sums.kind.model) or "unknown")
             totals.add(sums, charge)
             groups.setdefault(key, CostTotals()).add(sums, charge)
-        found = [CostGroup(dict(zip(self._by, key, strict=True)), sums) for key, sums in groups.items()]
+        found = [
+            CostGroup(dict(zip(self._by, map(_masked, key), strict=True)), sums)
+            for key, sums in groups.items()
+        ]
         ordered = in_order(found, self._by)
         prices = [rows[name] for name in sorted(rows)]
         return CostReport(tools, files, totals, ordered, sorted(unpriced), prices, [], {}, self._undated)
+
+
+def _masked(name: str | None) -> str | None:
+    """A name from a session file for people: without secrets."""
+    from runcard.masking import mask_text  # noqa: PLC0415 - when the files are read
+
+    return None if name is None else mask_text(name).value
+
+
+def masked_names(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts by name, without secrets."""
+    masked: Counter[str] = Counter()
+    for name, count in counts.items():
+        masked[_masked(name) or ""] += count
+    return dict(sorted(masked.items()))
 
 
 def _key(by: Sequence[str], call: Call) -> Key:

@@ -23,6 +23,7 @@ from runcard.errors import MachineError, RuncardError, StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.collect import check_allowed, check_quota
+from runcard.operations.sessions.costs import masked_names
 from runcard.operations.sessions.metered_sessions import join_metered_runs
 from runcard.operations.sessions.session_calls import calls_by_session
 from runcard.operations.sessions.session_import import (
@@ -59,12 +60,13 @@ class ImportReport:
     unknown_types: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)  # other warnings
     elsewhere: list[tuple[str, str]] = field(default_factory=list)  # new sessions that other stores have, too
-    _unread_places: set[tuple[str, int | None]] = field(default_factory=set)
+    _unread_places: set[tuple[str, int | str]] = field(default_factory=set)
 
     def add_unread(self, parts: Iterable[UnreadPart]) -> None:
         """Add places that could not be read; each is named once, although files are read several times."""
         for part in parts:
-            if (place := (part.path, part.line)) not in self._unread_places:
+            place = (part.path, part.reason if part.line is None else part.line)
+            if place not in self._unread_places:
                 self._unread_places.add(place)
                 self.unread.append(part)
 
@@ -229,7 +231,7 @@ def _find(
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
     report.add_unread([*left_out, *not_grouped, *read.unread])
-    report.unknown_types = dict(sorted(read.unknown_types.items()))
+    report.unknown_types = masked_names(read.unknown_types)
     metered = join_metered_runs(read.table, tool, {each.session for each in groups})
     calls = calls_by_session(read.table, prices or configured_prices())
     sizes = {file.path: file.size for file in files}

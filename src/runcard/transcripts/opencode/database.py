@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
+from runcard.files import NotRegularFileError, open_regular
 from runcard.transcripts.content import milliseconds
 from runcard.transcripts.opencode.records import LARGEST, TOO_LARGE, SessionFacts, StoredRecord, facts_of
 
@@ -49,10 +50,12 @@ def open_database(path: str) -> Iterator["Database"]:
 def _state_without_writer(path: str) -> tuple[int, int] | None:
     """The state of a database in WAL mode that nobody has open; None for any other."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path, follow=True), "rb") as file:
             header = file.read(_WAL_MODE_AT + len(_WAL_MODE))
         is_still = header.endswith(_WAL_MODE) and not os.path.exists(f"{path}-wal")
         return _state(path) if is_still else None
+    except NotRegularFileError as error:  # SQLite would wait for a pipe
+        raise sqlite3.OperationalError(error.strerror or "not a regular file") from error
     except OSError:
         return None
 
