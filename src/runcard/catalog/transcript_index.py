@@ -68,6 +68,7 @@ class Candidates(NamedTuple):
 
     parts: dict[str, dict[str, list[PartPlace]]]
     unread: set[str]  # paths of records that are not in the index
+    records: frozenset[int]  # the numbers of all these records
 
 
 class _ChangedError(Exception):
@@ -134,21 +135,23 @@ def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
 def candidates(database: CatalogDatabase, words: Words) -> Candidates:
     """Where these words may occur."""
     sql = (
-        "SELECT r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
+        "SELECT r.id, r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
         "JOIN transcript_parts p ON p.id = w.rowid JOIN transcript_files f ON f.id = p.file "
         "JOIN records r ON r.store = f.store AND r.name = f.name "
         f"WHERE transcript_words MATCH ? AND {_INDEXED} ORDER BY p.id"
     )
     parts: dict[str, dict[str, list[PartPlace]]] = {}
+    numbers = set()
     try:
-        for record, file, *place in database.query(sql, (_match(database, words),)):
+        for number, record, file, *place in database.query(sql, (_match(database, words),)):
+            numbers.add(number)
             parts.setdefault(record, {}).setdefault(file, []).append(PartPlace(*place))
-        unread = database.query(f"SELECT path FROM records r WHERE NOT {_INDEXED}").fetchall()  # noqa: S608
+        unread = dict(database.query(f"SELECT path, id FROM records r WHERE NOT {_INDEXED}").fetchall())  # noqa: S608
     except CatalogError as error:
         if error.is_damaged:
             raise
-        return Candidates({}, {path for (path,) in database.query("SELECT path FROM records")})
-    return Candidates(parts, {path for (path,) in unread})
+        parts, unread = {}, dict(database.query("SELECT path, id FROM records").fetchall())
+    return Candidates(parts, set(unread), frozenset({*numbers, *unread.values()}))
 
 
 def _match(database: CatalogDatabase, words: Words) -> str:

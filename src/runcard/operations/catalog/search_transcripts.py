@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
 from runcard.catalog.searching import Filters, list_table, unreachable_stores
 from runcard.catalog.transcript_index import (
     Candidates,
@@ -72,31 +71,27 @@ def search_transcripts(
         raise UsageError(f"{what} have no transcripts", hint="search in runs, sessions or instances")
     wanted = tuple(columns) if columns is not None else _DEFAULT[table]
     names = [name for name in dict.fromkeys((*_ALWAYS[table], *wanted)) if name not in _OF_A_HIT]
+    for name in (*names, *sort):  # before anything is read
+        Columns(table).find(name.removeprefix("-"))
     asked = filters or Filters()
     asked = replace(asked, kind=_KINDS.get(what, asked.kind), text=None)
     with open_catalog() as database:
-        found = list_table(database, table, asked, names, sort)
+        if database.warning is None:  # it can be written
+            update_index(database, with_progress)
+        places = candidates(database, words)
+        found = list_table(database, table, replace(asked, records=places.records), names, sort)
         known = _OF_A_HIT | {column.name: column for column in found.columns}
         hits = TranscriptHits([known[name] for name in wanted])
         hits.unreachable, hits.warning = tuple(unreachable_stores(database)), database.warning
-        if database.warning is None:  # it can be written
-            update_index(database, with_progress)
-        rows = (dict(zip(names, row, strict=True)) for row in found.rows)
-        _find(database, hits, rows, words, limit)
+    rows = (dict(zip(names, row, strict=True)) for row in found.rows)
+    _find(hits, rows, places, words, limit)
     return hits
 
 
 def _find(
-    database: CatalogDatabase,
-    hits: TranscriptHits,
-    rows: Iterable[JsonObject],
-    words: Words,
-    limit: int | None,
+    hits: TranscriptHits, rows: Iterable[JsonObject], places: Candidates, words: Words, limit: int | None
 ) -> None:
-    places = candidates(database, words)
     for row in rows:
-        if row["path"] not in places.parts and row["path"] not in places.unread:
-            continue
         only = layout.instance_file(row["id"], layout.OUTPUT) if "session" in row else None
         try:
             for file, line in _lines(row["path"], places, words, only):
