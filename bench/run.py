@@ -3,7 +3,7 @@
 make bench                     everything at full size, about 15 minutes on two quiet cores
 make bench ARGS=--quick        smaller sizes, about 3 minutes
 make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
-                               collecting, archiving, verifying, journals, plans, ruby, transcripts
+                               collecting, archiving, verifying, journals, plans, ruby, transcripts, catalog
 make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
@@ -18,6 +18,7 @@ from typing import Protocol
 
 from bench import (
     archiving,
+    catalog,
     collecting,
     concurrency,
     documents,
@@ -59,6 +60,7 @@ PARTS: dict[str, Part] = {
     "plans": plans.measure,
     "ruby": ruby.measure,
     "transcripts": transcripts.measure,
+    "catalog": catalog.measure,
 }
 OPTIONS = {"--quick", "--save"}
 

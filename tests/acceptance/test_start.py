@@ -166,6 +166,22 @@ def test_a_command_about_one_run_imports_no_more_than_it_needs(
         assert not modules & {f"runcard.{name}" for name in own}
 
 
+def test_a_question_with_nothing_new_loads_no_reader(runs: dict[str, str]) -> None:
+    place = Path(runs["CLOSED"]).parent.parent
+    _modules("ls", place=place)  # it is read now
+    modules = _modules("ls", place=place)
+    assert len(_of_runcard(modules)) <= 72
+    own = {
+        "catalog.reading",
+        "catalog.rows",
+        "store.record",
+        "documents.run.fold",
+        "parallel.forks",
+        "views.run_readme",
+    }
+    assert not modules & {f"runcard.{name}" for name in own}
+
+
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_the_help_of_a_command_does_not_load_the_engines(command: str) -> None:
     modules = _modules(*command.split(), "--help")

@@ -3,8 +3,12 @@
 import csv
 import io
 import json
+import os
+import pty
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +87,37 @@ def test_a_table_for_people(cli: Cli) -> None:
     ]
     assert all("claude-sonnet-4-5   1,200  $0.006" in line for line in lines[1:])
     assert len(lines) == 4
+
+
+@pytest.mark.usefixtures("project")
+def test_csv_says_which_costs_are_lower_bounds(cli: Cli) -> None:
+    rows = list(csv.DictReader(io.StringIO(cli("ls", "--csv").out)))
+    assert [(row["known_cost"], row["at_least"]) for row in rows if row["kind"] == "run"] == [
+        ("0.006", "false")
+    ] * 3
+
+
+@pytest.mark.usefixtures("project")
+def test_on_a_narrow_terminal_ids_stay_different_and_times_whole(cli: Cli) -> None:
+    lines = _on_a_terminal("ls", "runs", columns=80)
+    assert max(map(len, lines)) <= 80
+    assert "duration" not in lines[0]
+    shown = [line.split()[0].removesuffix("…") for line in lines[1:]]
+    assert len(set(shown)) == 3
+    assert [cli("show", part).code for part in shown] == [0, 0, 0]
+    assert all(re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d  ", line) for line in lines[1:])
+
+
+def _on_a_terminal(*arguments: str, columns: int) -> list[str]:
+    """What the command prints on a terminal of this width."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "runcard", *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    subprocess.run(command, stdout=theirs, env=environment, check=True, timeout=60)
+    os.close(theirs)
+    printed = os.read(ours, 65536).decode()
+    os.close(ours)
+    return printed.splitlines()
 
 
 @pytest.mark.usefixtures("project")
@@ -177,6 +212,7 @@ def test_csv_has_no_formulas(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monke
     [
         (("--where", "costs > 1"), "there is no column 'costs'"),
         (("--columns", "nothing"), "there is no column 'nothing'"),
+        (("--columns", ","), "a name is missing"),
         (("--since", "soon"), "'soon' is not a time"),
         (("--text", " "), "nothing to search for"),
         (("dogs",), "dogs"),
@@ -297,6 +333,7 @@ def test_whence_of_a_run_that_reads_its_own_output_ends(
         (("unknown.txt",), 1, "no known record made or read"),
         (("0" * 64,), 1, "no known record made or read"),
         (("missing.txt",), 1, "missing.txt"),
+        (("sha256:abc",), 64, "sha256:abc is not a digest"),
         ((), 64, "name a FILE"),
         (("unknown.txt", "--commit", "abcd"), 64, "name a FILE"),
         (("--commit", "xyz"), 64, "is not a commit"),
@@ -326,3 +363,66 @@ def test_whence_by_commit(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found = json.loads(cli("whence", "--commit", revision, "--json").out)
         assert [maker["id"] for maker in found["made_by"]] == [run.id]
         assert found["digest"] is None
+    assert cli("whence", "--commit", "HEAD").out.startswith(f"{run.id}  ")
+
+
+def test_calls_are_listed_once_each(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with runcard.record("outputs", provider="anthropic", experiment="personas", strict=True) as run:
+        for step in ("draft", "draft", "review"):
+            run.add_usage({"input": 1000, "output": 200}, model="claude-sonnet-4-5", step=step)
+        reply = {"id": "msg_1", "type": "message", "model": "claude-haiku-4-5", "stop_reason": "end_turn"}
+        for _ in range(2):
+            run.add_usage(reply | {"usage": {"input_tokens": 7, "output_tokens": 1}})
+    found = json.loads(cli("ls", "calls", "--columns", "step,model,tokens", "--sort", "number", "--json").out)
+    rows = found["records"]
+    document = json.loads((run.path / "metadata.json").read_bytes())
+    assert found["total"] == len(rows) == document["performance"]["calls"] == 4
+    assert [row["step"] for row in rows] == ["draft", "draft", "review", None]
+    assert sum(row["cost"] for row in rows) == pytest.approx(document["costs"]["total_cost_usd"])
+    assert {row["run"] for row in rows} == {run.id}
+    assert json.loads(cli("ls", "calls", "--model", "haiku", "--json").out)["total"] == 1
+    assert json.loads(cli("ls", "calls", "--experiment", "personas", "--json").out)["total"] == 4
+    assert json.loads(cli("ls", "calls", "--where", "step = review and cost > 0", "--json").out)["total"] == 1
+    assert json.loads(cli("query", "SELECT count(*) FROM v1_calls", "--json").out)["rows"] == [[4]]
+    archive(run.path)
+    assert json.loads(cli("ls", "calls", "--json").out)["total"] == 4
+
+
+def test_experiments_are_listed_with_their_sums(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for experiment, model in (
+        ("a", "claude-sonnet-4-5"),
+        ("a", "claude-sonnet-4-5"),
+        ("b", "nobody-sells-this"),
+        ("c", ""),
+    ):
+        with runcard.record("outputs", experiment=experiment, strict=True) as run:
+            if model:
+                run.add_usage({"input": 1000, "output": 200}, model=model, provider="anthropic")
+    rows = json.loads(cli("ls", "experiments", "--sort", "name", "--json").out)["records"]
+    assert [(row["name"], row["runs"], row["cost"], row["at_least"]) for row in rows] == [
+        ("a", 2, 0.012, False),
+        ("b", 1, None, True),
+        ("c", 1, None, False),
+    ]
+    assert cli("ls", "experiments").out.splitlines()[0].split() == [
+        "name",
+        "runs",
+        "failed",
+        "started",
+        "last",
+        "calls",
+        "cost",
+    ]
+    assert json.loads(cli("ls", "experiments", "--where", "runs > 1", "--json").out)["total"] == 1
+    assert json.loads(cli("ls", "experiments", "--experiment", "b", "--json").out)["total"] == 1
+    for arguments in (
+        ("--tag", "x"),
+        ("--where", "label.x = 1"),
+        ("--columns", "config.a"),
+        ("--status", "failed"),
+    ):
+        assert cli("ls", "experiments", *arguments).code == 64, arguments

@@ -25,7 +25,7 @@ from runcard.store.known_stores import forget_store, known_stores, note_store
 from runs.runs import record_one
 from sessions.build import AGENTS
 
-TABLES = ("facts", "instances", "usage", "files", "relations")
+TABLES = ("facts", "instances", "usage", "calls", "files", "relations")
 
 
 def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
@@ -88,6 +88,7 @@ class History:
             self.store, labels={"n": self.count}, config={"seed": self.count}, strict=True
         ) as run:
             run.log_metric("score", self.count)
+            run.add_usage({"input": self.count, "output": 1}, model="claude-sonnet-4-5")
             (run.path / "out.txt").write_text(f"{self.count} {'x' * 40}\n")
 
     def collect(self) -> None:

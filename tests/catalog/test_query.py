@@ -17,6 +17,8 @@ from sessions.build import AGENTS
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     record_one(tmp_path / "outputs")
+    with runcard.record("calls", strict=True) as run:
+        run.add_usage({"input": 1, "output": 1}, model="claude-sonnet-4-5")
     runcard.collect({"team_session_id": "team-1", "instances": [dict(agent) for agent in AGENTS]})
     return tmp_path
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 import runcard
 from documents.samples import rich_team
 from encoding.plain_data import values
-from runcard.catalog.rows import RecordRows, cost_units, digest_bytes, run_rows, session_rows
+from runcard.catalog.cost_units import cost_units
+from runcard.catalog.rows import RecordRows, call_row, digest_bytes, run_rows, session_rows
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
 from runs.runs import read, record_one
 
@@ -28,6 +30,7 @@ def check_rows(rows: RecordRows) -> None:
         "facts": [(1, key, *fact) for key, fact in rows.facts.items()],
         "instances": [(1, *row) for row in rows.instances],
         "usage": [(1, number, *row) for number, row in enumerate(rows.usage)],
+        "calls": [(1, number, *row) for number, row in enumerate(rows.calls)],
         "files": [(1, *row) for row in rows.files],
         "relations": [(1, *row) for row in rows.relations],
         "texts": [(1, *map(rows.texts.get, TEXT_COLUMNS))],
@@ -157,6 +160,10 @@ def test_whatever_a_document_has_the_database_takes(value: Any) -> None:
     )
     team = ("instances", "execution_summary", "labels", "relations", "resources", "errors", "origin_session")
     check_rows(session_rows(dict.fromkeys(team, value)))
+    fields = ("tokens", "cost_usd", "timestamp", "model", "latency_seconds")
+    check_rows(
+        RecordRows({}, calls=[call_row(dict.fromkeys(fields, value)), call_row({"tokens": {"input": value}})])
+    )
     check_rows(session_rows({"instances": [value, {"models": [value], "tokens": value, "cost": value}]}))
 
 
@@ -181,3 +188,8 @@ def test_costs_are_whole_numbers(amount: object, units: int | None) -> None:
 @given(st.text(max_size=80))
 def test_a_digest_is_64_hex_digits(text: str) -> None:
     assert digest_bytes(text) is None or len(digest_bytes(text) or b"") == 32
+
+
+@given(st.floats(0, 1000) | st.decimals(0, 1000, places=11).map(float))
+def test_costs_are_rounded_as_decimals(amount: float) -> None:
+    assert cost_units(amount) == round(Decimal(str(amount)) * 10**10)

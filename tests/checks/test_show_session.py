@@ -132,6 +132,17 @@ def test_which_transcript_must_be_said(cli: Cli, session: Path) -> None:
     assert "name one of: coordinator, coder, tester" in done.err
 
 
+def test_the_only_agent_of_a_session_need_not_be_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.log").write_text("done\n")
+    agent = {"instance_id": "a", "name": "a", "role": "general", "model": "m", "status": "completed"}
+    agent |= {"created_at": "2025-11-06T14:00:00Z", "output": "agent.log"}
+    path = runcard.collect({"team_session_id": "team-1", "instances": [agent]}, artifacts="artifacts").path
+    assert cli("log", path).out == "done\n"
+
+
 @pytest.mark.parametrize("how", ["never", "link", "fifo"])
 def test_a_transcript_that_is_not_there(cli: Cli, session: Path, how: str) -> None:
     log = session / "instances" / TESTER / "output.log"

@@ -299,6 +299,20 @@ def test_unknown_types_are_counted_by_name(tmp_path: Path) -> None:
     assert dict(read(TOOL, tmp_path).unknown_types) == {"dream": 2, "no type": 1, "a int": 1, "later": 1}
 
 
+@pytest.mark.parametrize(
+    "torn",
+    [
+        b'{"type":"user","sessionId":"s-1","message":{"role":"user"}',
+        b'{"sessionId":"s-1","message":{"content":[{"type":"text","text":"hi"}',
+    ],
+)
+def test_a_line_that_is_cut_off_after_a_brace_is_named(tmp_path: Path, torn: bytes) -> None:
+    path = claude(tmp_path, assistant())
+    path.write_bytes(path.read_bytes() + torn)
+    found = read(TOOL, tmp_path)
+    assert (len(found.table), [part.line for part in found.unread], dict(found.unknown_types)) == (1, [2], {})
+
+
 def test_a_text_about_usage_is_no_usage(tmp_path: Path) -> None:
     text = json.dumps({"usage": usage(), "type": "assistant", "id": "msg_9"})
     tool = {
@@ -316,10 +330,12 @@ def test_links_and_pipes_are_named_and_not_opened(tmp_path: Path) -> None:
     path = claude(tmp_path, assistant())
     os.symlink(secret, path.with_name("link.jsonl"))
     os.symlink(secret.parent, path.with_name("folder"))
+    os.symlink(path.parent, path.with_name("here"))
     os.mkfifo(path.with_name("pipe.jsonl"))
     found = read(TOOL, tmp_path / "projects")
     assert len(found.table) == 1
     assert [(Path(part.path).name, part.reason) for part in found.unread] == [
+        ("folder", "a symbolic link, not followed"),
         ("link.jsonl", "a symbolic link, not followed"),
         ("pipe.jsonl", "not a regular file"),
     ]

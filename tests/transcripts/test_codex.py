@@ -134,6 +134,40 @@ def test_events_from_before_an_update_of_codex_count(tmp_path: Path) -> None:
     assert sums(calls(TOOL, tmp_path))[:3] == (2, 300, 30)
 
 
+def test_a_counter_that_begins_anew_changes_nothing_about_usage_records(tmp_path: Path) -> None:
+    """Before an update and after it: each call counts once."""
+    small = token_counts(30, 3)
+    session(
+        tmp_path,
+        "t-1",
+        meta(),
+        turn(),
+        event(TOTAL_2, SECOND),
+        event(TOTAL_1, FIRST),
+        record("r1", small, token_counts(130, 13)),
+        event(token_counts(130, 13), small),
+        record("r2", small, small),
+        event(small, small),
+    )
+    assert sums(calls(TOOL, tmp_path))[:3] == (4, 200 + 100 + 30 + 30, 20 + 10 + 3 + 3)
+
+
+def test_usage_records_in_the_history_of_a_sub_agent_are_calls_of_its_parent(tmp_path: Path) -> None:
+    history = [turn(), record("r1", FIRST, TOTAL_1), event(TOTAL_1, FIRST)]
+    flex = {
+        "type": "thread_settings_applied",
+        "thread_id": "t-1",
+        "thread_settings": {"service_tier": "flex"},
+    }
+    session(tmp_path, "t-1", meta(session_id="t-1"), rollout("event_msg", flex), *history)
+    own = record("r2", SECOND, SECOND)
+    own["payload"]["thread_id"] = "t-2"
+    child = meta("t-2", CREATED, session_id="t-1", parent_thread_id="t-1")
+    session(tmp_path, "t-2", child, *history, own, event(SECOND, SECOND, LATER))
+    found = {(call.origin.agent_id, call.kind.service_tier): call.counts[0] for call in calls(TOOL, tmp_path)}
+    assert found == {("main", "flex"): 100, ("t-2", None): 200}
+
+
 OLD_TIMES = ("2026-11-02T10:00:05.000Z", "2026-11-02T10:00:09.000Z")
 NEW_TIMES = ("2026-11-02T11:00:00.100Z", "2026-11-02T11:00:00.200Z")
 SLOW_TIMES = ("2026-11-02T11:00:03.000Z", "2026-11-02T11:00:06.000Z")

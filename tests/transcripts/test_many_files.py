@@ -173,6 +173,19 @@ def test_a_long_line_is_named_unless_its_type_has_no_calls(
     )
 
 
+def test_a_long_line_is_named_where_a_call_may_be_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `progress` line has calls of sub-agents. What is at the end of the read part is not the end of the record."""
+    monkeypatch.setattr(line_reader, "LONGEST", 2000)
+    progress = {"type": "progress", "data": {"prompt": "x" * 3000, "message": assistant()}}
+    head, end = b'{"message":{"content":[{"text":"', b'"},{"type":"user"}'
+    unclear = head + b"x" * (2000 - len(head) - len(end)) + end + b',{}]},"type":"assistant"}'
+    claude(tmp_path, progress, unclear, assistant("msg_2", request="req_2"))
+    found = read(TOOL, tmp_path)
+    assert (len(found.table), [part.line for part in found.unread]) == (1, [1, 2])
+
+
 _MEASURE = """
 import resource, sys
 from runcard.transcripts.sources import find_files

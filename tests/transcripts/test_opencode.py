@@ -110,6 +110,17 @@ def test_older_files_count_only_for_sessions_that_the_database_lacks(tmp_path: P
     assert sorted(str(call.origin.session) for call in found) == ["s-1", "s-2"]
 
 
+def test_older_files_of_a_sub_agent_count_where_the_database_has_only_its_parent(tmp_path: Path) -> None:
+    database(tmp_path, [("m1", "s-1", message())])
+    write(tmp_path / "storage/session/p/s-2.json", {"id": "s-2", "parentID": "s-1"})
+    write(tmp_path / "storage/message/s-2/m2.json", message(id="m2", sessionID="s-2"))
+    found = calls(TOOL, tmp_path)
+    assert {(call.origin.session, call.origin.agent_id) for call in found} == {
+        ("s-1", "main"),
+        ("s-1", "s-2"),
+    }
+
+
 def test_a_message_that_failed_or_is_not_answered_is_no_call(tmp_path: Path) -> None:
     zeros = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
     database(tmp_path, [("m1", "s-1", message(tokens=zeros, finish=None, error={"name": "x"}))])

@@ -11,7 +11,7 @@ from runcard.errors import UsageError
 
 ColumnType = Literal["text", "number", "count", "cost", "time", "seconds", "flag"]
 
-RECORDS, INSTANCES = "records", "instances"
+RECORDS, INSTANCES, CALLS, EXPERIMENTS = "records", "instances", "calls", "experiments"
 FACTS = ("config", "label", "metric", "score", "tag")
 
 
@@ -68,7 +68,29 @@ _INSTANCE: dict[str, Column] = {
     **_plain("i", "cost known_cost", "cost"),
     "at_least": Column("at_least", "i.at_least", "flag"),
 }
-COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE}
+_CALL: dict[str, Column] = {
+    "run": Column("run", "(SELECT record_id FROM records WHERE id = c.record)", "text"),
+    "path": Column("path", "(SELECT path FROM records WHERE id = c.record)", "text"),
+    "experiment": Column("experiment", "(SELECT experiment FROM records WHERE id = c.record)", "text"),
+    **_plain("c", "model provider step token_source cost_source observer", "text"),
+    "number": Column("number", "c.number", "count"),
+    "started": Column("started", "c.started", "time"),
+    "duration": Column("duration", "c.seconds", "seconds"),
+    "first_token": Column("first_token", "c.first_token", "seconds"),
+    **_plain("c", "input output cache_read cache_write reasoning", "count"),
+    "tokens": Column("tokens", "c.input + c.output", "count"),
+    **_plain("c", "cost known_cost", "cost"),
+    "at_least": Column("at_least", "c.at_least", "flag"),
+}
+_EXPERIMENT: dict[str, Column] = {
+    **_plain("e", "name id", "text"),
+    **_plain("e", "started last", "time"),
+    **_plain("e", "runs failed calls", "count"),
+    **_plain("e", "cost known_cost", "cost"),
+    "at_least": Column("at_least", "e.at_least", "flag"),
+}
+COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE, CALLS: _CALL, EXPERIMENTS: _EXPERIMENT}
+_RECORD_OF = {RECORDS: "r.id", INSTANCES: "i.record", CALLS: "c.record"}
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
 
 
@@ -79,9 +101,18 @@ class Columns:
         self.known = COLUMNS[table]
         self.joins: list[str] = []
         self.parameters: list[str] = []
-        self._record = "r.id" if table == RECORDS else "i.record"
+        self._table = table
         self._is_common = is_common or (lambda *_: False)
         self._facts: dict[str, Column] = {}
+
+    @property
+    def record(self) -> str:
+        """The SQL of the number of the record of a row."""
+        if self._table not in _RECORD_OF:
+            raise UsageError(
+                f"{self._table} cannot be filtered by this", hint="list their runs: runcard ls runs"
+            )
+        return _RECORD_OF[self._table]
 
     def find(self, name: str) -> Column:
         """The column with this name; raises UsageError with similar names."""
@@ -101,7 +132,7 @@ class Columns:
         if not self.is_fact(column):
             return column.sql
         alias = column.sql
-        join = f"LEFT JOIN facts {alias} ON {alias}.record = {self._record} AND {alias}.key = ?"
+        join = f"LEFT JOIN facts {alias} ON {alias}.record = {self.record} AND {alias}.key = ?"
         if join not in self.joins:
             self.joins.append(join)
             self.parameters.append(column.name)
@@ -110,7 +141,7 @@ class Columns:
     def record_in(self, records: str, parameters: Sequence[object]) -> str:
         """The SQL that a record is one of these. If they are many, all rows are looked at rather than each of these looked up."""
         plus = "+" if self._is_common(records, parameters) else ""
-        return f"{plus}{self._record} IN ({records})"
+        return f"{plus}{self.record} IN ({records})"
 
 
 def _no_column(name: str, known: dict[str, Column]) -> UsageError:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runcard.catalog.columns import Column, Columns
-from runcard.catalog.rows import cost_units
+from runcard.catalog.cost_units import cost_units
 from runcard.documents.times import parse_time
 from runcard.errors import UsageError
 

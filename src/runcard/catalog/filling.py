@@ -13,21 +13,23 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from stat import S_ISDIR, S_ISREG
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, TableRows
-from runcard.catalog.reading import read_rows
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TEXT_COLUMNS
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
-from runcard.parallel.forks import work_in_order
 from runcard.store import layout
-from runcard.store.record import DirectoryRecord, Record
 
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
 _BATCH = 200  # records that are written at once
 _FILLING = 600  # seconds to wait for another process that reads a store
+
+
+if TYPE_CHECKING:
+    from runcard.catalog.rows import RecordRows
+    from runcard.store.record import Record
 
 
 class FoundRecord(NamedTuple):
@@ -161,6 +163,8 @@ def _put_all(
     """Read records, on all cores, and write their rows, batch by batch."""
     if not places:
         return
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
+
     first = database.take_numbers(len(places))
     batches = [(first + start, places[start : start + _BATCH]) for start in range(0, len(places), _BATCH)]
 
@@ -205,13 +209,23 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
         tables["facts"] += [(own, key, *fact) for key, fact in rows.facts.items()]
         tables["instances"] += [(own, *row) for row in rows.instances]
         tables["usage"] += [(own, number, *row) for number, row in enumerate(rows.usage)]
+        tables["calls"] += [(own, number, *row) for number, row in enumerate(rows.calls)]
         tables["files"] += [(own, *file) for file in rows.files]
         tables["relations"] += [(own, *relation) for relation in rows.relations]
         tables["texts"].append((own, *(rows.texts.get(name, "") for name in TEXT_COLUMNS)))
     return tables
 
 
-def _record(place: FoundRecord) -> Record:
+def read_rows(record: "Record") -> "RecordRows":
+    """The rows of a record. What reads it takes long to load, and most questions find nothing new."""
+    from runcard.catalog import reading  # noqa: PLC0415
+
+    return reading.read_rows(record)
+
+
+def _record(place: FoundRecord) -> "Record":
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
+
     if not place.is_archived:
         return DirectoryRecord(place.path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load

@@ -4,12 +4,15 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from runcard.catalog.rows import RUN, SESSION, RecordRows, run_rows, session_rows
+from runcard.catalog.rows import RUN, SESSION, RecordRows, call_row, run_rows, session_rows
 from runcard.checksums import read_file
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.run.call_totals import distinct_calls
+from runcard.documents.run.events import MODEL_CALLED
+from runcard.documents.run.fold import call_in
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError
 from runcard.files import json_name
@@ -18,6 +21,7 @@ from runcard.store.amendments.read import Remark
 from runcard.store.record import Record
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
+_CALLED = MODEL_CALLED.encode()
 _SIMPLE = 1 << 16  # bytes of a listing that is read at once
 _SIMPLE_LISTING = re.compile(
     rb"(?:[0-9a-f]{64}  (?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\n)+"
@@ -44,6 +48,8 @@ def read_rows(record: Record) -> RecordRows:
         "record_id": _id(document, name),
         "sha256": sha256_bytes(data).hex,
     }
+    if rows.usage and kind is GENERATION and rows.record["status"] != "running":
+        rows.calls = _calls(record)
     rows.files += _outputs(record)
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
     return rows
@@ -69,6 +75,25 @@ def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
         for entry in record.amendments().entries:
             if isinstance(entry, Remark):
                 yield entry.kind, entry.payload
+
+
+def _calls(record: Record) -> list[tuple[Any, ...]]:
+    """The calls in the journal of a run, as its document counts them; none where it cannot be read."""
+    try:
+        data = record.read(layout.JOURNAL) or b""
+    except (RuncardError, OSError):
+        return []
+    calls: list[JsonObject] = []
+    for line in data.splitlines():
+        if _CALLED in line:
+            with contextlib.suppress(RuncardError):
+                event = decode_json(line)
+                if isinstance(event, dict) and (call := call_in(event)) is not None:
+                    calls.append(call | {"timestamp": event.get("timestamp")})
+    try:
+        return [call_row(call) for call in distinct_calls(calls)]
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+        return []  # of a journal that runcard did not write
 
 
 def _outputs(record: Record) -> Iterable[tuple[bool, str, bytes]]:

@@ -88,11 +88,9 @@ def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int
 def _refused(error: sqlite3.Error, seconds: float) -> UsageError:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
-        return UsageError(
-            f"the question took longer than {seconds:g} s", hint="ask for less, or pass --timeout"
-        )
+        return UsageError(f"the query took longer than {seconds:g} s", hint="ask for less, or pass --timeout")
     if code == sqlite3.SQLITE_AUTH or "not authorized" in str(error) or "prohibited" in str(error):
         return UsageError(f"only reading is allowed: {error}", hint="write one SELECT")
     if code == sqlite3.SQLITE_NOMEM or isinstance(error, MemoryError):
-        return UsageError("the question needs too much memory", hint="ask for less")
-    return UsageError(f"in the question: {error}", hint="the views and their columns: runcard query --views")
+        return UsageError("the query needs too much memory", hint="ask for less")
+    return UsageError(f"in the SQL: {error}", hint="the views and their columns: runcard query --views")

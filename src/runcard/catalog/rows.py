@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from runcard.catalog.tables import COST_UNIT, INSTANCE_COLUMNS, USAGE_COLUMNS
-from runcard.documents.exact_sums import as_decimal
+from runcard.catalog.cost_units import cost_units
+from runcard.catalog.tables import INSTANCE_COLUMNS, USAGE_COLUMNS
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
@@ -24,7 +24,6 @@ _LONGEST_KEY = 200
 _MOST_FACTS = 1000  # of one record
 _MOST_DEPTH = 5  # levels of a configuration
 _MOST_COUNT = 2**62
-_MOST_EXACT = 2**40  # units of cost: their floats are exact to 0.001
 _LONGEST_TIME = 100  # characters
 _NO_TOKENS = (None,) * len(CLASSES)
 _ERROR = INSTANCE_COLUMNS.index("error")
@@ -41,6 +40,7 @@ class RecordRows:
     facts: Facts = field(default_factory=dict)
     instances: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of INSTANCE_COLUMNS
     usage: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of USAGE_COLUMNS
+    calls: list[tuple[Any, ...]] = field(default_factory=list)  # in the order of CALL_COLUMNS
     files: list[tuple[bool, str, bytes]] = field(default_factory=list)  # is it an input, path, digest
     relations: list[tuple[str, str, str | None]] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # by column of the search index
@@ -85,6 +85,30 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
     rows.relations = [*_relations(document)]
     rows.texts = _texts(rows, (record["experiment"], record["command"], _text(generation.get("function"))))
     return rows
+
+
+def call_row(call: JsonObject) -> tuple[Any, ...]:
+    """The row of a model call, in the order of CALL_COLUMNS; its `timestamp` is that of its event."""
+    get, tokens = call.get, _object(call.get("tokens"))
+    short, long = _count(tokens.get("cache_write_5m")), _count(tokens.get("cache_write_1h"))
+    known = cost_units(get("cost_usd"))
+    return (
+        _time(get("timestamp")),
+        _text(get("model")),
+        _text(get("provider")),
+        _text(get("step")),
+        _number(get("latency_seconds")),
+        _number(get("time_to_first_token_seconds")),
+        *(_count(tokens.get(name)) for name in ("input", "output", "cache_read")),
+        None if short is None or long is None else short + long,
+        _count(tokens.get("reasoning")),
+        _text(get("token_source")),
+        known,
+        cost_units(get("known_cost_usd")) if known is None else known,
+        0,
+        _text(get("cost_source")),
+        _text(get("observer")),
+    )
 
 
 def session_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = ()) -> RecordRows:
@@ -332,18 +356,6 @@ def _texts(rows: RecordRows, summary: Iterable[str | None]) -> dict[str, str]:
 
 def _cost(total: object, known: object, *, is_at_least: bool) -> Row:
     return {"cost": cost_units(total), "known_cost": cost_units(known), "at_least": int(is_at_least)}
-
-
-def cost_units(amount: object) -> int | None:
-    """Dollars in the unit of the catalog."""
-    number = _number(amount)
-    if number is None or not 0 <= number < _MOST_COUNT // COST_UNIT:
-        return None
-    units = number * COST_UNIT
-    nearest = round(units)
-    if units < _MOST_EXACT and abs(units - nearest) < 0.4:
-        return nearest  # what a float has too little of is far from the half
-    return round(as_decimal(number) * COST_UNIT)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

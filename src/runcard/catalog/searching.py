@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column, Columns
 from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
@@ -15,8 +15,25 @@ from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
 
-_FROM = {RECORDS: "FROM records r", INSTANCES: "FROM instances i"}
-_KEYS = {RECORDS: ("r.id",), INSTANCES: ("i.record", "i.instance_id")}
+# A cost is known if that of every run with calls is.
+_EXPERIMENTS = """(SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
+    sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
+    CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
+    FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
+    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id)"""
+_FROM = {
+    RECORDS: "FROM records r",
+    INSTANCES: "FROM instances i",
+    CALLS: "FROM calls c",
+    EXPERIMENTS: f"FROM {_EXPERIMENTS} e",
+}
+_KEYS = {
+    RECORDS: ("r.id",),
+    INSTANCES: ("i.record", "i.instance_id"),
+    CALLS: ("c.record", "c.number"),
+    EXPERIMENTS: ("e.name", "coalesce(e.id, '')"),
+}
 _COMMON = 2000  # records from which on a value is a common one
 # The models whose names contain a text. There are few, so they are found one after another in the index.
 _MODELS = (
@@ -124,6 +141,14 @@ def list_table(
     return Table(shown, rows, total)
 
 
+def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> Condition:
+    """The SELECT of the keys of the rows of a table that pass the filters: a record's, and in it an instance's."""
+    question = _ListQuestion(database, table)
+    _filter(question, filters)
+    keys = ", ".join(_KEYS[table])
+    return Condition(f"SELECT {keys} {_FROM[table]} {question.where}", tuple(question.parameters))
+
+
 def _order(columns: Columns, name: str) -> str:
     """The SQL that sorts by a column; unknown values are last either way."""
     column = columns.find(name.removeprefix("-"))
@@ -146,12 +171,14 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
 
 
 def _filter_records(question: _ListQuestion, filters: Filters) -> None:
-    """The conditions on records; those of instances are on their session."""
+    """The conditions on records; those of instances and calls are on the record that they belong to."""
     by_record = question.add if question.table == RECORDS else question.add_records
     start = "" if question.table == RECORDS else "SELECT r.id FROM records r WHERE "
     if filters.kind is not None:
         by_record(f"{start}r.kind = ?", filters.kind)
-    if filters.experiment is not None:
+    if filters.experiment is not None and question.table == EXPERIMENTS:
+        question.add("(e.name = ? OR e.id = ?)", filters.experiment, filters.experiment)
+    elif filters.experiment is not None:
         names = (filters.experiment, filters.experiment)
         by_record(f"{start}(r.experiment = ? OR r.experiment_id = ?)", *names)
     if filters.stores:

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 3
+VERSION = 4
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -92,6 +92,21 @@ CREATE TABLE usage (  -- what each model was paid for, by record and instance
     {_COST},
     PRIMARY KEY (record, number)
 ) WITHOUT ROWID;
+CREATE TABLE calls (  -- of runs, each once
+    record INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    started INTEGER,
+    model TEXT,
+    provider TEXT,
+    step TEXT,
+    seconds REAL,
+    first_token REAL,  -- seconds
+    {_TOKENS},
+    {_COST},
+    cost_source TEXT,
+    observer TEXT,
+    PRIMARY KEY (record, number)
+) WITHOUT ROWID;
 CREATE TABLE files (
     record INTEGER NOT NULL,
     is_input INTEGER NOT NULL,
@@ -126,6 +141,9 @@ INDEXES = {
     "instances_by_model": "instances (model, started DESC)",
     "instances_by_role": "instances (role, started DESC)",
     "instances_by_status": "instances (status, started DESC)",
+    "calls_lists": "calls (started DESC, model, provider, step, cost, known_cost, seconds, input, output)",
+    "calls_by_cost": "calls (cost DESC)",
+    "calls_by_model": "calls (model, started DESC)",
     "files_by_digest": "files (sha256)",
 }
 
@@ -152,11 +170,23 @@ VIEWS = {
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
     "v1_usage": "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
     f"{_TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record",
+    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {_TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
+    "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
+    "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
+    "c.cost / 1e10 AS cost_usd, c.known_cost / 1e10 AS known_cost_usd, c.cost_source, c.observer "
+    "FROM calls c JOIN records r ON r.id = c.record",
     "v1_values": "SELECT r.record_id AS record, f.key, f.number, f.text FROM facts f JOIN records r ON r.id = f.record",
     "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
     "JOIN records r ON r.id = f.record",
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
+
+
+def exact_select(view: str) -> str:
+    """The SELECT of a view, with costs and times in the whole numbers that are stored."""
+    before, after = _TIME.split("{}")
+    return VIEWS[view].replace(" / 1e10", "").replace(before, "").replace(after, "")
+
 
 # The columns of each table, in the order in which rows are written: what comes before is put there by who writes them.
 _TOKEN_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "token_source")
@@ -187,6 +217,12 @@ INSTANCE_COLUMNS = (
     *("error", "error_category"),
 )
 USAGE_COLUMNS = ("instance_id", "model", "provider", "calls", *_TOKEN_COLUMNS, *_COST_COLUMNS)
+CALL_COLUMNS = (
+    *("started", "model", "provider", "step", "seconds", "first_token"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
+    *("cost_source", "observer"),
+)
 TEXT_COLUMNS = ("name", "summary", "errors", "labels")
 
 # The tables that have rows of a record, with their columns.
@@ -195,6 +231,7 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "facts": ("record", "key", "number", "text"),
     "instances": ("record", *INSTANCE_COLUMNS),
     "usage": ("record", "number", *USAGE_COLUMNS),
+    "calls": ("record", "number", *CALL_COLUMNS),
     "files": ("record", "is_input", "path", "sha256"),
     "relations": ("record", "type", "other_id", "sha256"),
     "texts": ("rowid", *TEXT_COLUMNS),

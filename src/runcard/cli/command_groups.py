@@ -32,7 +32,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "schema": ("checks.schema", "Print a published JSON Schema."),
     },
     "Keep": {
-        "amend": ("amendments.amend", "Add a note, tag, score or approval to a record."),
+        "amend": ("amendments.amend", "Add a note, tag, evaluation or approval."),
         "redact": ("amendments.redact", "Remove files or secrets from a closed record."),
         "migrate": ("amendments.migrate", "Convert documents to another version of their format."),
         "archive": ("archives.archive", "Pack old records into archives."),
@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("archives.restore", "Restore an archived record."),
         "rm": ("archives.rm", "Delete one record."),
         "prune": ("archives.prune", "Delete old records and archives."),
-        "export": ("runs.export", "Pack a run and its inputs into a bundle."),
+        "export": ("runs.export", "Pack a run into a bundle, or write many records as a table."),
         "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),
     },
     "Plans": {

@@ -83,7 +83,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "rm": ("runcard rm outputs/2026-11-15_101500", "runcard rm @latest --yes --reason 'a test'"),
     "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
-    "export": ("runcard export @latest -o personas.tar.gz",),
+    "export": (
+        "runcard export @latest -o personas.tar.gz",
+        "runcard export runs --to csv --since 30d -o runs.csv",
+        "runcard export usage --to parquet -o usage.parquet",
+    ),
     "import-bundle": (
         "runcard import-bundle personas.tar.gz personas",
         "cd personas && runcard rerun outputs/2026-11-15_101500",

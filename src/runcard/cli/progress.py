@@ -200,6 +200,14 @@ class ReadProgress(_StatusLine):
             self.show(f"{printable(store)}: {count:,} records read")
 
 
+class RowProgress(_StatusLine):
+    """How many rows of a table were written."""
+
+    def advance(self, count: int) -> None:
+        if self.is_due():
+            self.show(f"{count:,} rows written")
+
+
 def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:
     """A bar with bytes, percentage, speed and time left, as far as they are known."""
     from runcard.views.formats import duration  # noqa: PLC0415

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record, not_a_record
 
@@ -100,13 +99,6 @@ def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
     for _, match in sorted(matches.items(), reverse=True):
         with contextlib.suppress(RuncardError):
             yield match.open(None)
-
-
-def stores_at_hand() -> list[str]:
-    """The stores that are searched: the current directory, the configured ones, and those of experiments."""
-    settings = read_settings()
-    stores = [os.curdir, settings[OUTPUTS], settings[ARTIFACTS_DIR], *layout.experiment_outputs()]
-    return list({os.path.realpath(store): store for store in reversed(stores)}.values())[::-1]
 
 
 def records_of(store: str) -> Iterator[Record]:

@@ -14,7 +14,7 @@ from runcard.documents.session.team import Team, work_end, work_start
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import directory_names
-from runcard.store.find_record import AmbiguousRecordError, stores_at_hand
+from runcard.store.find_record import AmbiguousRecordError
 from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, experiment_hint, not_a_record
 from runcard.store.store_search import RecordMatch, StoreSearch
@@ -34,7 +34,7 @@ def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
         raise not_a_record(word)
     above, name = os.path.split(os.path.normpath(word))
     is_path = os.sep in word
-    stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
+    stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else _stores_at_hand())]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
         if not is_path and next(_newest(stores), None) is None:
             stores = _elsewhere(stores) or stores
@@ -219,7 +219,8 @@ def _candidate(match: RecordMatch) -> str:
         return printable(match.path)
     if isinstance(document, Team):
         data = document.to_dict()
-        times = f"worked {work_start(data)} to {work_end(data)}, collected {data['created_at']}"
+        stored = "imported" if data.get("origin_session") else "collected"
+        times = f"worked {work_start(data)} to {work_end(data)}, {stored} {data['created_at']}"
     else:
         times = f"started {document.timestamp_start}, {document.status}"
     return f"{printable(match.path)}: {times}"
@@ -228,3 +229,9 @@ def _candidate(match: RecordMatch) -> str:
 def _path_list(paths: list[str], most: int = _MOST_LISTED) -> str:
     more = f" and {len(paths) - most:,} more" if len(paths) > most else ""
     return ", ".join(map(printable, paths[:most])) + more
+
+
+def _stores_at_hand() -> list[str]:
+    from runcard.store.stores_at_hand import stores_at_hand  # noqa: PLC0415 - a path needs none
+
+    return stores_at_hand()

@@ -171,13 +171,14 @@ class CallTable:
             yield values[0], values[1], values[2], values[3:]
 
     def merge(self, other: "CallTable", without_sessions: frozenset[str] = frozenset()) -> None:
-        """Add all calls of another table, but for those of some sessions."""
+        """Add all calls of another table, but for those of some sessions; a sub-agent may be a session of its own."""
         kinds = [self.kind_number(kind) for kind in other.kinds]
         origins = [self.origin_number(origin) for origin in other.origins]
         left_out = {
             number
             for number, origin in enumerate(other.origins)
-            if without_sessions and origin.session in without_sessions
+            if without_sessions
+            and (origin.session if origin.agent_id == MAIN else origin.agent_id) in without_sessions
         }
         translated: dict[
             bytes, bytes | None

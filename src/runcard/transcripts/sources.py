@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ALL = "all"
 _PART = 32 << 20  # bytes of a large file that are read at once, where its lines do not depend on each other
 _BOM = b"\xef\xbb\xbf"
+_LINK = "a symbolic link, not followed"
+_SAMPLES = ("a.jsonl", "chats/a.jsonl", "message/a/b.json")  # what may be in a folder of sessions
 
 
 class AgentTool(Protocol):
@@ -149,17 +151,29 @@ def below(tool: str, folder: str, unread: list[UnreadPart]) -> Iterator[Transcri
     source = SESSION_TOOLS[tool]
     for name, kind in walk(folder, on_error=note):
         path = os.path.join(folder, name)
+        if kind is FileKind.SYMLINK and _is_other_folder(source, folder, path):
+            unread.append(UnreadPart(path, None, _LINK))
+            continue
         if kind is FileKind.DIRECTORY or not source.is_session_file(path):
             continue
         if kind is not FileKind.FILE:
-            what = "a symbolic link, not followed" if kind is FileKind.SYMLINK else "not a regular file"
-            unread.append(UnreadPart(path, None, what))
+            unread.append(UnreadPart(path, None, _LINK if kind is FileKind.SYMLINK else "not a regular file"))
             continue
         try:
             size = os.lstat(path).st_size
         except OSError:
             continue  # it was deleted meanwhile
         yield TranscriptFile(tool, path, size)
+
+
+def _is_other_folder(source: AgentTool, folder: str, link: str) -> bool:
+    """Whether a link is to a folder elsewhere, which may have sessions."""
+    if not os.path.isdir(link) or not any(
+        source.is_session_file(os.path.join(link, name)) for name in _SAMPLES
+    ):
+        return False
+    known, real = os.path.realpath(folder), os.path.realpath(link)
+    return real != known and not real.startswith(os.path.join(known, ""))
 
 
 def _parts(file: TranscriptFile) -> Iterator[TranscriptFile]:
@@ -189,7 +203,7 @@ def detect(path: str, tools: Sequence[str]) -> str | None:
 def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> StoreError:
     names = ", ".join(SESSION_TOOLS[tool].TITLE for tool in tools)
     error = StoreError(
-        f"no sessions of {names} found", hint="name a file or a folder: runcard costs --source TOOL PATH"
+        f"no sessions of {names} found", hint="if they are elsewhere, pass their folder or file as PATH"
     )
     error.details = tuple(f"looked in {printable(folder)}" for folder in dict.fromkeys(folders))
     return error

@@ -138,11 +138,12 @@ def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([[_csv_cell(value) for value in row] for row in rows])
+    writer.writerows([[csv_cell(value) for value in row] for row in rows])
     return out.getvalue()
 
 
-def _csv_cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """A value as `csv_text` writes it."""
     if isinstance(value, str):
         text = printable(value)
         return f"'{text}" if text.startswith(_FORMULA) else text

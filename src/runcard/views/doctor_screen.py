@@ -62,8 +62,10 @@ def _imported(tool: JsonObject) -> str | None:
         return None
     if not tool["not_imported"]:
         return "all imported"
-    grown = f", {tool['grown']:,} of them changed since their import" if tool["grown"] else ""
-    return f"{tool['not_imported']:,} not imported{grown}"
+    new, grown = tool["not_imported"] - tool["grown"], tool["grown"]
+    parts = [f"{new:,} not imported"] if new else []
+    parts += [f"{grown:,} changed since {'its' if grown == 1 else 'their'} import"] if grown else []
+    return ", ".join(parts)
 
 
 def _deleted(tool: JsonObject) -> str:

@@ -7,7 +7,7 @@ from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import money, money_at_least, short_duration
 from runcard.views.screen_parts import columns_of
-from runcard.views.table import table_lines
+from runcard.views.table import least_width, table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from runcard.catalog.columns import Column
 
 _BEFORE = 40  # characters that are shown before a match
+_IDS = frozenset({"id", "session", "run"})
+_LEFT_OUT = (
+    "kind",
+    "role",
+    "duration",
+    "instances",
+    "experiment",
+)  # of a table that is too wide, in this order
 
 
 def record_lines(
@@ -23,12 +31,31 @@ def record_lines(
     """The lines of a table of records; see `table_lines`."""
     cells = [record_cells(row, columns) for row in rows]
     numbers = [_is_number(column, rows) for column in columns]
-    return table_lines([column.name for column in columns], cells, numbers, width)
+    texts = zip(*cells, strict=True)
+    least = [_least_width(column, own) for column, own in zip(columns, texts, strict=True)]
+    return table_lines([column.name for column in columns], cells, numbers, width, least)
+
+
+def short_table(
+    columns: "Sequence[Column]", rows: "Sequence[JsonObject]", width: int | None = None
+) -> list[str]:
+    """The lines of a table of records; where it is wider than `width`, without some of its columns."""
+    lines = record_lines(columns, rows, width)
+    for name in _LEFT_OUT:
+        if width is None or max(map(columns_of, lines)) <= width:
+            break
+        columns = [column for column in columns if column.name != name]
+        lines = record_lines(columns, rows, width)
+    return lines
+
+
+def _least_width(column: "Column", texts: "Sequence[str]") -> int:
+    return max(map(len, texts)) if column.type == "time" else least_width(texts, is_id=column.name in _IDS)
 
 
 def with_values(columns: "Sequence[Column]", rows: "Sequence[JsonObject]") -> "list[Column]":
     """The columns in which a record has a value."""
-    return [column for column in columns if any(row[column.name] is not None for row in rows)]
+    return [column for column in columns if any(_cell(row, column.name, column.type) for row in rows)]
 
 
 def experiment_runs(
@@ -45,7 +72,7 @@ def experiment_runs(
     lines = record_lines([*columns, *values], rows, width)
     while width is not None and shown and max(map(columns_of, lines)) > width:
         shown -= 1
-        lines = record_lines([*columns, *values[:shown]], rows, width)
+        lines = (record_lines if shown else short_table)([*columns, *values[:shown]], rows, width)
     if len(rows) < total:
         lines.append(f"… and {total - len(rows):,} more: list them with `runcard ls runs --experiment NAME`")
     if left_out := [column.name for column in values[shown:]]:
@@ -96,15 +123,11 @@ def cost_cell(row: JsonObject) -> str:
     if cost is not None and not row.get("at_least"):
         return money(cost)
     amount = cost if cost is not None else known
-    return (
-        ""
-        if amount is None
-        else money_at_least(amount)
-        if amount
-        else "unknown"
-        if cost is None
-        else money(0)
-    )
+    if amount is None:
+        return "unknown" if row.get("calls") or row.get("tokens") else ""
+    if amount:
+        return money_at_least(amount)
+    return "unknown" if cost is None else money(0)
 
 
 def _local_time(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.catalog.filter_options import filter_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from runcard.operations.catalog.list_records import RecordList
     from runcard.operations.catalog.search_transcripts import TranscriptHits
 
-_WHATS = ("records", "runs", "sessions", "instances")  # a test compares them with the operation's
+_WHATS = (
+    "records",
+    "runs",
+    "sessions",
+    "instances",
+    "calls",
+    "experiments",
+)  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
 
 
@@ -28,21 +36,15 @@ class _Names(click.ParamType[tuple[str, ...]]):
     def convert(self, value: object, *_: object) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        if not names:
+            self.fail("a name is missing")
+        return names
 
 
 @click.command("ls")
 @click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
-@click.option("--model", metavar="TEXT", help="Only those of a model whose name contains TEXT.")
-@click.option("--status", metavar="STATUS", help="Only those with this status, such as failed.")
-@click.option("--since", metavar="WHEN", help="Only those that started since: 7d, 12h, 2026-11-01.")
-@click.option("--until", metavar="WHEN", help="Only those that started before.")
-@click.option("--experiment", metavar="NAME", help="Only those of an experiment.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only those with this tag. Repeatable.")
-@click.option("--where", metavar="CONDITION", help="Only those for which this is true: 'cost > 0.5'.")
-@click.option(
-    "--text", metavar="WORDS", help="Only those with these words in names, errors, labels or values."
-)
+@filter_options
 @click.option(
     "--transcripts",
     is_flag=True,
@@ -73,11 +75,12 @@ def command(
     as_json: bool,
     **filters: Any,  # noqa: ANN401 - as click has them
 ) -> int:
-    """List runs and sessions, newest first, of all stores on this machine, archived ones included.
+    """List runs and sessions, newest first, of all stores on this machine, archived ones included; or the agents of
+    sessions (instances), the model calls of runs (calls), or the experiments that have runs.
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
-    and parentheses. On a terminal the table fits its width; otherwise nothing is cut.
+    and parentheses. On a terminal the table fits its width, and may have fewer columns; otherwise nothing is cut.
 
     With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
     options allow. The first such search builds an index, which later ones only bring up to date.
@@ -98,7 +101,7 @@ def command(
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
-        _print_csv(found.columns, found.rows)
+        _print_csv(found.columns, found.rows, ("known_cost", "at_least") if columns is None else ())
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
@@ -160,19 +163,24 @@ def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
     return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 
-def _print_csv(columns: "list[Column]", rows: "list[JsonObject]") -> None:
+def _print_csv(columns: "list[Column]", rows: "list[JsonObject]", more: tuple[str, ...] = ()) -> None:
+    """`more` are the columns for what a table says with "≥" and "unknown"."""
     from runcard.views.costs_table import csv_text  # noqa: PLC0415
 
-    names = [column.name for column in columns]
-    say_text(csv_text(names, [[row[name] for name in names] for row in rows]))
+    names = [*(column.name for column in columns), *more]
+    say_text(csv_text(names, [[_csv_cell(row[name]) for name in names] for row in rows]))
+
+
+def _csv_cell(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _print_table(found: "RecordList", *, is_default: bool) -> None:
-    from runcard.views.record_table import record_lines, with_values  # noqa: PLC0415
+    from runcard.views.record_table import record_lines, short_table, with_values  # noqa: PLC0415
 
     columns = with_values(found.columns, found.rows) if is_default else found.columns
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = record_lines(columns, found.rows, width)
+    lines = (short_table if is_default else record_lines)(columns, found.rows, width)
     if len(found.rows) < found.total:
         lines.append(f"… {found.total - len(found.rows):,} more: pass --limit {found.total}")
     say_text("\n".join(lines))

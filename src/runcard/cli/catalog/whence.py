@@ -39,7 +39,7 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
 
 def _lines(found: "Whence") -> Iterator[str]:
     for maker in found.made_by:
-        yield from _maker_lines(maker, "made by" if found.digest else "", "")
+        yield from _maker_lines(maker, "made by " if found.digest else "", "")
     for match in found.read_by:
         yield f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip()
 
@@ -47,8 +47,8 @@ def _lines(found: "Whence") -> Iterator[str]:
 def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
     match = maker.match
     file = f"  as {match.file}" if match.file else ""
-    yield f"{indent}{verb} {match.id}  {match.started or ''}  {match.path}{file}".rstrip()
+    yield f"{indent}{verb}{match.id}  {match.started or ''}  {match.path}{file}".rstrip()
     for source in maker.inputs:
         yield f"{indent}  from {source.path}"
         for above in source.made_by:
-            yield from _maker_lines(above, "made by", f"{indent}    ")
+            yield from _maker_lines(above, "made by ", f"{indent}    ")

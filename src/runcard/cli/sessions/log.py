@@ -27,7 +27,7 @@ def command(record: str, name: str | None, instance: str | None) -> int:
     """Print the output of the run RECORD, or the transcript of the agent NAME of the session RECORD.
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before); archived or not. NAME
-    may also be the id of the agent.
+    may also be the id of the agent, and is not needed if the session has only one.
 
     On a terminal the output is paged ($PAGER) and control characters are escaped. Elsewhere it is printed unchanged.
 
@@ -56,8 +56,11 @@ def _open(record: str, name: str | None, limits: "Limits") -> BinaryIO:
         if name is not None:
             raise UsageError("a run has no agents", hint="leave out NAME, or name a session")
         return open_output(shown.record, shown.amendments)
+    instances = shown.document["instances"]
+    if name is None and len(instances) == 1:
+        name = instances[0]["instance_id"]
     if name is None:
-        some = ", ".join(printable(entry["name"]) for entry in shown.document["instances"][:10])
+        some = ", ".join(printable(entry["name"]) for entry in instances[:10])
         raise UsageError("a session has one transcript per agent", hint=f"name one of: {some}")
     return open_transcript(shown, name, limits)
 

@@ -7,6 +7,7 @@ Values come from a journal: they may be of any type. If they cannot be added up,
 """
 
 import sys
+from collections.abc import Iterable
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -69,8 +70,8 @@ class RunCalls:
     def add(self, call: JsonObject) -> None:
         self._all.add(call)
         self._failed.add(call)
-        if call.get("error") is not None and call.get("token_source") is None:
-            return  # it failed before its reply began: no usage was reported, and it is not part of the totals
+        if _has_no_reply(call):
+            return
         if self._ids is not None:
             self._ids.add(call)
             self._sessions.add(call)
@@ -112,6 +113,30 @@ class RunCalls:
         return CallSections(
             costs, usage, totals.times.section(with_parts=with_parts), model.fill_in(configuration)
         )
+
+
+def distinct_calls(calls: Iterable[JsonObject]) -> list[JsonObject]:
+    """The calls that the totals are made of: each once, however often it was reported, in the order of first reports.
+
+    `calls` are the payloads of a journal; they are iterated twice.
+    """
+    ids, sessions = ReportIds(), MeteredSessions()
+    for call in calls:
+        if not _has_no_reply(call):
+            ids.add(call)
+            sessions.add(call)
+    found: dict[int, JsonObject] = {}
+    distinct = DistinctCalls(found.__setitem__, ids.repeated())
+    for call in calls:
+        if not _has_no_reply(call) and not (sessions and sessions.includes(call)):
+            distinct.add(call)
+    distinct.end()
+    return [found[number] for number in sorted(found)]
+
+
+def _has_no_reply(call: JsonObject) -> bool:
+    """Whether a call failed before its reply began: no usage was reported, and it is not part of the totals."""
+    return call.get("error") is not None and call.get("token_source") is None
 
 
 class _CountSum:

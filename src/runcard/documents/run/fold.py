@@ -306,6 +306,11 @@ class EventFold:
         return {"files": inputs, **_input_totals(inputs)}
 
 
+def call_in(line: Line) -> JsonObject | None:
+    """The call that an event reports; None of another event."""
+    return _payload(line) if line.get("event") == MODEL_CALLED else None
+
+
 def _payload(line: Line) -> JsonObject | None:
     """The complete payload of an event of runcard; None if it was withheld, or is not one."""
     name, payload = line.get("event"), line.get("payload")

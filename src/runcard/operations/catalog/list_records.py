@@ -1,25 +1,25 @@
-"""List records and instances from the catalog: `runcard ls`."""
+"""List records, their instances and calls, and experiments, from the catalog: `runcard ls`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column
 from runcard.catalog.searching import Filters, list_table, unreachable_stores
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.operations.catalog.open import open_catalog
-from runcard.operations.checks.show import status_now
-from runcard.store.record import DirectoryRecord
 
 RUNS, SESSIONS = "runs", "sessions"
-WHATS = ("records", RUNS, SESSIONS, INSTANCES)
+WHATS = (RECORDS, RUNS, SESSIONS, INSTANCES, CALLS, EXPERIMENTS)
 
 DEFAULT_COLUMNS = {
     "records": ("id", "kind", "started", "status", "model", "tokens", "cost", "duration"),
     RUNS: ("id", "started", "status", "experiment", "model", "tokens", "cost", "duration"),
     SESSIONS: ("id", "started", "status", "instances", "model", "tokens", "cost", "duration"),
     INSTANCES: ("session", "name", "role", "model", "status", "tokens", "cost", "duration"),
+    CALLS: ("run", "started", "step", "model", "tokens", "cost", "duration"),
+    EXPERIMENTS: ("name", "runs", "failed", "started", "last", "calls", "cost"),
 }
 _ALWAYS = {
     RECORDS: (
@@ -35,6 +35,8 @@ _ALWAYS = {
         "conflict",
     ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
+    CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
+    EXPERIMENTS: ("name", "id", "runs", "started", "cost", "known_cost", "at_least"),
 }
 
 
@@ -66,7 +68,7 @@ def list_records(
     limit: int | None = None,
 ) -> RecordList:
     """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named."""
-    table = INSTANCES if what == INSTANCES else RECORDS
+    table = what if what in _ALWAYS else RECORDS
     wanted = tuple(columns) if columns is not None else DEFAULT_COLUMNS[what]
     asked = filters or Filters()
     kind = {RUNS: "run", SESSIONS: "session"}.get(what, asked.kind)
@@ -89,8 +91,15 @@ def _now(row: dict[str, Any]) -> JsonObject:
     """A row with the status of now: the process of a running run may be gone."""
     if row.get("status") != "running" or row.get("kind") != "run":
         return row
+    return row | {"status": run_status_now(row["path"])}
+
+
+def run_status_now(path: str) -> str | None:
+    """The status of a run that is running as far as the catalog knows."""
+    from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
+
     try:
-        document = DirectoryRecord(row["path"]).raw_document
-        return row | {"status": status_now(row["path"], document)}
+        return status_now(path, DirectoryRecord(path).raw_document)
     except (RuncardError, OSError, LookupError, TypeError):
-        return row
+        return "running"

@@ -10,8 +10,8 @@ from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
 from runcard.store import layout
-from runcard.store.find_record import stores_at_hand
 from runcard.store.known_stores import known_stores
+from runcard.store.stores_at_hand import stores_at_hand
 
 _FILE = "catalog.db"
 _PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time

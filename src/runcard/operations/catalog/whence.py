@@ -106,6 +106,10 @@ def _digest(target: str) -> bytes:
     """The digest of a file; or the one that is written there, if there is no such file."""
     if not os.path.lexists(target) and (stated := digest_bytes(target.lower())) is not None:
         return stated
+    if target.startswith("sha256:") and not os.path.lexists(target):
+        raise UsageError(
+            f"{printable(target)} is not a digest", hint="write all 64 hex digits of it, or name the file"
+        )
     try:
         with open(open_regular(target, follow=True), "rb") as file:
             return bytes.fromhex(sha256_stream(file).hex)

@@ -234,9 +234,8 @@ def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:
     if len(found) == 1:
         return found
     if not found:
-        raise StoreError(
-            f"no session {printable(name)} found", hint="`runcard costs --by session` lists them"
-        )
+        hint = "`runcard costs --source TOOL --by session` lists the sessions of a tool"
+        raise StoreError(f"no session {printable(name)} found", hint=hint)
     error = StoreError(f"{len(found)} sessions begin with {printable(name)}", hint="name more of its id")
     error.details = tuple(printable(each.files.session) for each in found[:10])
     raise error

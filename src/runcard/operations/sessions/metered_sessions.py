@@ -20,8 +20,9 @@ from runcard.documents.run.generation import Generation
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.store import layout
-from runcard.store.find_record import records_of, stores_at_hand
+from runcard.store.find_record import records_of
 from runcard.store.record import Record
+from runcard.store.stores_at_hand import stores_at_hand
 from runcard.transcripts import claude_code, codex
 from runcard.transcripts.calls import CLASSES, MAIN, Call, CallOrigin, CallTable, call_key, kind_and_counts
 from runcard.transcripts.content import milliseconds

@@ -85,6 +85,7 @@ _KNOWN_TYPES = frozenset(
         "relocated",
     ]
 )
+_WITH_CALLS = frozenset({"assistant", "progress"})
 _SCALAR = rb'(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.0-9eE]+|true|false|null)'
 _FIRST_TYPE = re.compile(
     rb'\s*\{(?:\s*"(?!type")[^"\\]*"\s*:\s*' + _SCALAR + rb'\s*,)*\s*"type"\s*:\s*"([^"\\]*)"'
@@ -124,22 +125,22 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
         if is_complete and not is_user and (has_usage or b'"usage"' in line):
             reader.read_record(number, line)
             continue
-        record_type = b"user" if is_user else _record_type(line)
-        if record_type == b"assistant" or record_type is None:
-            if is_complete:
-                reader.read_record(number, line)
-            else:
-                content.add_unread(number, "the line is too long")
+        record_type = b"user" if is_user else _record_type(line, is_complete=is_complete)
+        name = None if record_type is None else record_type.decode("utf-8", "replace")
+        if is_complete and (name not in _KNOWN_TYPES or name == "assistant" or not line.endswith(b"\n")):
+            reader.read_record(number, line)  # the last line may be cut off anywhere
         elif is_complete and not line[-LINE_END:].rstrip().endswith(b"}"):
             content.add_unread(number, "the line is cut off")
-        elif (name := record_type.decode("utf-8", "replace")) not in _KNOWN_TYPES:
-            content.add_unknown_type(name)
+        elif not is_complete and (name not in _KNOWN_TYPES or name in _WITH_CALLS):
+            content.add_unread(number, "the line is too long")
     return content
 
 
-def _record_type(line: bytes) -> bytes | None:
+def _record_type(line: bytes, *, is_complete: bool) -> bytes | None:
     """The type of a record, where it can be read without decoding the line."""
-    match = _FIRST_TYPE.match(line, 0, _HEAD) or _LAST_TYPE.search(line, max(0, len(line) - _TAIL))
+    match = _FIRST_TYPE.match(line, 0, _HEAD)
+    if match is None and is_complete:
+        match = _LAST_TYPE.search(line, max(0, len(line) - _TAIL))
     return match[1] if match else None
 
 

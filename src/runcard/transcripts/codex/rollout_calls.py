@@ -18,6 +18,7 @@ from runcard.accounting.vendors import codex
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 from runcard.transcripts.calls import (
+    MAIN,
     Call,
     CallOrigin,
     CallTable,
@@ -68,7 +69,9 @@ class Thread:
 
     meta: ThreadMeta
     events: list[CountedEvent] = field(default_factory=list)
-    counted_before: int | None = None  # of the first usage record: the tokens of the session before it
+    events_without_record: int | None = (
+        None  # those before its first usage record; None: it has no such record
+    )
 
     @property
     def id(self) -> str:
@@ -94,7 +97,7 @@ def read(path: str, file: BinaryIO, start: int = 0, end: int | None = None) -> F
         if not is_complete:
             if record_type not in KNOWN_TYPES:
                 content.add_unread(number, "the line is too long")
-        elif record_type is None:
+        elif record_type is None or not line.endswith(b"\n"):  # the last line may be cut off anywhere
             reader.read_record(number, line)
         elif not line[-LINE_END:].rstrip().endswith(b"}"):
             content.add_unread(number, "the line is cut off")
@@ -181,6 +184,11 @@ class _RolloutReader:
             NAME, meta.session or meta.id, meta.agent, meta.cwd, meta.branch, agent_id=meta.agent_id
         )
 
+    def _origin_of_copy(self, thread: str, session: str) -> CallOrigin:
+        """The origin of a call in the history of another thread."""
+        agent = MAIN if thread == session else thread
+        return self._origin()._replace(session=session, agent=agent, is_copy=True, agent_id=agent)
+
     def _count(self, info: dict[str, Any], time: int) -> None:
         total, last = info.get("total_token_usage"), info.get("last_token_usage")
         if not isinstance(total, dict):
@@ -204,17 +212,30 @@ class _RolloutReader:
         usage = payload.get("usage")
         if not isinstance(usage, dict):
             return
-        if self._thread.counted_before is None:
-            before = _sum(object_of(payload.get("thread_token_usage"))) - _sum(usage)
-            self._thread.counted_before = max(0, before)
         kind, counts = self._usage(usage)
         session = text_of(payload.get("session_id")) or self._thread.id
+        thread = text_of(payload.get("thread_id")) or self._thread.id
         response = text_of(payload.get("response_id"))
         self._has_calls = True
-        key = call_key(
-            f"{NAME}:{session}:{response or f'{self._thread.id}:{self._content.lines}'}", "response"
+        if thread == self._thread.id:
+            origin = self._origin()
+            if self._thread.meta.is_subagent and session != thread:
+                origin = origin._replace(session=session)
+            self._note_first_record(object_of(payload.get("thread_token_usage")), counts)
+        else:
+            origin = self._origin_of_copy(thread, session)
+        key = call_key(f"{NAME}:{session}:{response or f'{thread}:{self._content.lines}'}", "response")
+        self._content.calls.add(key, Call(time, origin, kind, counts))
+
+    def _note_first_record(self, total: dict[str, Any], counts: Counts) -> None:
+        """Note which events are older than all usage records. That of the same call may be written before its record."""
+        if self._thread.events_without_record is not None:
+            return
+        events = self._thread.events
+        is_same = bool(events) and (
+            events[-1].total == _sum(total) if total else events[-1].call.counts == counts
         )
-        self._content.calls.add(key, Call(time, self._origin(), kind, counts))
+        self._thread.events_without_record = len(events) - is_same
 
     def _usage(self, usage: dict[str, Any]) -> tuple[UsageKind, Counts]:
         read = codex.read(ReplyFields({}), ReplyFields(usage, "last_token_usage"))
@@ -266,16 +287,9 @@ def add_events(table: CallTable, threads: Iterable[Thread]) -> None:
     for thread in known:
         session = session_of(thread.meta, metas)
         first = _inherited(thread, longest.get(thread.parent) if thread.parent else None)
-        for number, event in enumerate(thread.events):
-            if number < first or not _is_uncovered(thread, event):
-                continue
+        for number, event in enumerate(thread.events[first : thread.events_without_record], first):
             key = call_key(f"{NAME}:{thread.id}:{number - first}:{event.identity}", "event")
             table.add(key, event.call._replace(origin=event.call.origin._replace(session=session)))
-
-
-def _is_uncovered(thread: Thread, event: CountedEvent) -> bool:
-    """Whether no usage record has the call of an event: it is from before an update of Codex."""
-    return thread.counted_before is None or event.total <= thread.counted_before
 
 
 def _inherited(thread: Thread, parent: Thread | None) -> int:

@@ -11,6 +11,7 @@ LOW_SPACE = 10**9  # bytes
 _EXTRAS = {
     "ruby": (("tree_sitter", "tree_sitter_ruby"), "test plans for Ruby code: `runcard plan`"),
     "tokens": (("splintr",), "counting the tokens of input files"),
+    "arrow": (("pyarrow",), "Parquet files: `runcard export --to parquet`"),
     "sdk": (("anthropic", "openai", "google.genai"), "the vendors' libraries, for `runcard.watch`"),
 }  # modules that each extra installs, and what it gives
 _METERED = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}

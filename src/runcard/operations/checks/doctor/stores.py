@@ -17,11 +17,11 @@ from runcard.operations.checks.show import status_now
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, SettingsError
 from runcard.settings.files import SettingsFileError
 from runcard.store import directory_names, layout
-from runcard.store.find_record import stores_at_hand
 from runcard.store.own_directories import list_own
 from runcard.store.record import DirectoryRecord
 from runcard.store.runs.directory import lost_runs
 from runcard.store.runs.owner import is_abandoned
+from runcard.store.stores_at_hand import stores_at_hand
 
 _MOST_ENTRIES = 10_000  # files of all stores that are looked at for their sizes
 _BY_CLOSE = "runcard close"
