@@ -17,7 +17,7 @@ from runcard.catalog.transcript_index import (
     transcripts_of,
     update_index,
 )
-from runcard.catalog.transcript_text import Line, Part, Words, parts_at, parts_of
+from runcard.catalog.transcript_text import FoundLine, TranscriptPart, WordsToFind, parts_at, parts_of
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
 from runcard.operations.catalog.open import open_catalog
@@ -66,7 +66,7 @@ def search_transcripts(
     with_progress: WithProgress = iter,
 ) -> TranscriptHits:
     """The lines with all words of a text, in the transcripts of records or instances that pass the filters."""
-    words, table = Words(text), INSTANCES if what == INSTANCES else RECORDS
+    words, table = WordsToFind(text), INSTANCES if what == INSTANCES else RECORDS
     if what not in {"records", *_KINDS, INSTANCES}:
         raise UsageError(f"{what} have no transcripts", hint="search in runs, sessions or instances")
     wanted = tuple(columns) if columns is not None else _DEFAULT[table]
@@ -89,7 +89,11 @@ def search_transcripts(
 
 
 def _find(
-    hits: TranscriptHits, rows: Iterable[JsonObject], places: Candidates, words: Words, limit: int | None
+    hits: TranscriptHits,
+    rows: Iterable[JsonObject],
+    places: Candidates,
+    words: WordsToFind,
+    limit: int | None,
 ) -> None:
     for row in rows:
         only = layout.instance_file(row["id"], layout.OUTPUT) if "session" in row else None
@@ -111,7 +115,9 @@ def _agent(file: str) -> str | None:
     return parts[1] if len(parts) > 1 else None
 
 
-def _lines(path: str, places: Candidates, words: Words, only: str | None) -> Iterator[tuple[str, Line]]:
+def _lines(
+    path: str, places: Candidates, words: WordsToFind, only: str | None
+) -> Iterator[tuple[str, FoundLine]]:
     """The lines of a record with all words, by the paths of its transcripts."""
     record, is_unread, parts = open_record_at(path), path in places.unread, places.parts.get(path, {})
     wanted = None if is_unread else list(parts)
@@ -124,7 +130,7 @@ def _lines(path: str, places: Candidates, words: Words, only: str | None) -> Ite
                 yield file_path, line
 
 
-def _parts_at(file: BinaryIO, places: Sequence[PartPlace]) -> Iterator[Part]:
+def _parts_at(file: BinaryIO, places: Sequence[PartPlace]) -> Iterator[TranscriptPart]:
     """These parts of a transcript; all of one that has changed since they were noted."""
     if places[0].version != file_version(file):
         return parts_of(file)
