@@ -69,7 +69,7 @@ def _end(block: bytes) -> int:
 
 
 class WordsToFind:
-    """WordsToFind that must all occur in a line, as they are written, whatever the case of letters; the last may go on."""
+    """Words that must all occur in a line, as they are written, whatever the case of letters; the last may go on."""
 
     def __init__(self, text: str) -> None:
         self.words = text.split()[:_MOST_WORDS]
