@@ -17,7 +17,7 @@ from conftest import Cli
 from runcard.catalog import transcript_index
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.transcript_index import candidates, update_index
-from runcard.catalog.transcript_text import PART, Part, Words, parts_at, parts_of
+from runcard.catalog.transcript_text import PART, TranscriptPart, WordsToFind, parts_at, parts_of
 from runcard.errors import UsageError
 from runcard.operations.amendments.amend import amend
 from runcard.operations.amendments.redact import redact
@@ -294,7 +294,7 @@ def test_the_index_takes_less_than_a_third_of_the_text(cli: Cli) -> None:
     before = os.path.getsize(catalog_path())
     with CatalogDatabase(catalog_path()) as database:
         update_index(database)
-        found = candidates(database, Words("took 18"))
+        found = candidates(database, WordsToFind("took 18"))
         database.query("PRAGMA wal_checkpoint(TRUNCATE)")
     assert len(found.parts[str(run)]["output.log"]) == -(-len(log) // PART)
     assert os.path.getsize(catalog_path()) - before < 0.3 * len(log)
@@ -329,7 +329,7 @@ def test_the_index_loses_nothing(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
     for asked in [*pieces, "case", "app", "SNAKE_CASE src", "日本", "tail", "bol", "fin", "b"]:
         if not any(character.isalnum() for character in asked) or "\x1b" in asked:
             continue
-        words = Words(asked)
+        words = WordsToFind(asked)
         expected = sorted(
             (line.number, line.text)
             for text in texts
@@ -359,10 +359,10 @@ def test_parts_are_whole_lines_and_long_lines_are_cut_between_words() -> None:
 
     assert list(parts_at(Stream(data), places)) == chosen
     assert list(parts_at(Stream(b"short"), places)) == []
-    assert [line.number for line in Words("last").lines(parts[-1])] == [2003]
+    assert [line.number for line in WordsToFind("last").lines(parts[-1])] == [2003]
     with pytest.raises(UsageError):
-        Words(" ")
-    assert Part(0, 1, b"\x1b[1;31ma\x1b]8;;http://x\x1b\\b").text == "ab"
+        WordsToFind(" ")
+    assert TranscriptPart(0, 1, b"\x1b[1;31ma\x1b]8;;http://x\x1b\\b").text == "ab"
 
 
 @pytest.mark.usefixtures("here")

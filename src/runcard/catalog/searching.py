@@ -1,5 +1,6 @@
 """The questions that the catalog answers."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,6 +57,7 @@ class Filters:
     where: str | None = None
     text: str | None = None
     stores: tuple[str, ...] = ()  # paths; all of them if empty
+    records: frozenset[int] | None = None  # their numbers in the catalog
 
 
 class Table(NamedTuple):
@@ -183,6 +185,8 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         marks = ", ".join("?" * len(filters.stores))
         stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
         by_record(start + stores, *filters.stores)
+    if filters.records is not None:
+        question.add_records("SELECT value FROM json_each(?)", json.dumps(list(filters.records)))
     for tag in filters.tags:
         question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:

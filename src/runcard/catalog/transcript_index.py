@@ -3,7 +3,7 @@
 It is made when transcripts are first searched, and holds words only, no text: a part that may have the words is read again from
 its record. So the index never decides what is a hit, and a record that is not in it is read as a whole.
 
-Words cannot be taken out of this kind of index. Those of records that are gone are passed over. It starts anew when more than
+WordsToFind cannot be taken out of this kind of index. Those of records that are gone are passed over. It starts anew when more than
 half of it is of that kind, and as soon as a transcript has changed: after `redact`, removed text must not stay.
 """
 
@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
-from runcard.catalog.transcript_text import PART, Part, Words, parts_of
+from runcard.catalog.transcript_text import PART, TranscriptPart, WordsToFind, parts_of
 from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record
@@ -68,6 +68,7 @@ class Candidates(NamedTuple):
 
     parts: dict[str, dict[str, list[PartPlace]]]
     unread: set[str]  # paths of records that are not in the index
+    records: frozenset[int]  # the numbers of all these records
 
 
 class _ChangedError(Exception):
@@ -131,27 +132,29 @@ def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
         _add_all(database, with_progress(_stale(database)))
 
 
-def candidates(database: CatalogDatabase, words: Words) -> Candidates:
+def candidates(database: CatalogDatabase, words: WordsToFind) -> Candidates:
     """Where these words may occur."""
     sql = (
-        "SELECT r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
+        "SELECT r.id, r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
         "JOIN transcript_parts p ON p.id = w.rowid JOIN transcript_files f ON f.id = p.file "
         "JOIN records r ON r.store = f.store AND r.name = f.name "
         f"WHERE transcript_words MATCH ? AND {_INDEXED} ORDER BY p.id"
     )
     parts: dict[str, dict[str, list[PartPlace]]] = {}
+    numbers = set()
     try:
-        for record, file, *place in database.query(sql, (_match(database, words),)):
+        for number, record, file, *place in database.query(sql, (_match(database, words),)):
+            numbers.add(number)
             parts.setdefault(record, {}).setdefault(file, []).append(PartPlace(*place))
-        unread = database.query(f"SELECT path FROM records r WHERE NOT {_INDEXED}").fetchall()  # noqa: S608
+        unread = dict(database.query(f"SELECT path, id FROM records r WHERE NOT {_INDEXED}").fetchall())  # noqa: S608
     except CatalogError as error:
         if error.is_damaged:
             raise
-        return Candidates({}, {path for (path,) in database.query("SELECT path FROM records")})
-    return Candidates(parts, {path for (path,) in unread})
+        parts, unread = {}, dict(database.query("SELECT path, id FROM records").fetchall())
+    return Candidates(parts, set(unread), frozenset({*numbers, *unread.values()}))
 
 
-def _match(database: CatalogDatabase, words: Words) -> str:
+def _match(database: CatalogDatabase, words: WordsToFind) -> str:
     """The words as a question to the index, split by its own rules."""
     database.query("CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked USING fts5(text)")
     database.query(
@@ -199,7 +202,7 @@ def _is_mostly_gone(database: CatalogDatabase) -> bool:
 
 
 def _add_all(database: CatalogDatabase, records: Iterable[tuple[int, str, str, str]]) -> None:
-    batch = _Batch(database)
+    batch = _IndexBatch(database)
     for store, name, fingerprint, path in records:
         try:
             _add(database, batch, store, name, path)
@@ -212,7 +215,7 @@ def _add_all(database: CatalogDatabase, records: Iterable[tuple[int, str, str, s
     batch.write()
 
 
-def _add(database: CatalogDatabase, batch: "_Batch", store: int, name: str, path: str) -> None:
+def _add(database: CatalogDatabase, batch: "_IndexBatch", store: int, name: str, path: str) -> None:
     sql = "SELECT path, sha256, id FROM transcript_files WHERE store = ? AND name = ?"
     known = {file: (bytes(digest), own) for file, digest, own in database.query(sql, (store, name))}
     for file_path, file in transcripts_of(open_record_at(path)):
@@ -228,7 +231,7 @@ def _add(database: CatalogDatabase, batch: "_Batch", store: int, name: str, path
         raise _ChangedError
 
 
-def _add_file(batch: "_Batch", place: tuple[int, str, str, str | None], file: BinaryIO) -> None:
+def _add_file(batch: "_IndexBatch", place: tuple[int, str, str, str | None], file: BinaryIO) -> None:
     own, hasher, count = batch.next_file(), sha256(), 0
     for count, part in enumerate(parts_of(file), 1):  # noqa: B007 - counted for later
         hasher.update(part.data)
@@ -243,7 +246,7 @@ def _digest(file: BinaryIO) -> bytes:
     return hasher.digest()
 
 
-class _Batch:
+class _IndexBatch:
     """Rows that are written together. A file, and then its record, are written after their parts: a killed process leaves
     parts without a file, which are passed over."""
 
@@ -265,7 +268,7 @@ class _Batch:
         if self._parts >= _BATCH or len(self._rows) >= 10 * _BATCH:
             self.write()
 
-    def add_part(self, file: int, part: Part) -> None:
+    def add_part(self, file: int, part: TranscriptPart) -> None:
         self._last_part += 1
         self._parts += 1
         self.add("transcript_parts", (self._last_part, file, part.start, part.line))

@@ -15,7 +15,7 @@ _TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x0
 _LETTER = r"[^\W_]"
 
 
-class Part(NamedTuple):
+class TranscriptPart(NamedTuple):
     """Some lines of a transcript."""
 
     start: int  # bytes before it
@@ -29,7 +29,7 @@ class Part(NamedTuple):
         return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
 
 
-class Line(NamedTuple):
+class FoundLine(NamedTuple):
     """A line in which all words occur."""
 
     number: int
@@ -37,16 +37,16 @@ class Line(NamedTuple):
     match: int  # where the first of the words begins
 
 
-def parts_of(file: BinaryIO) -> Iterator[Part]:
+def parts_of(file: BinaryIO) -> Iterator[TranscriptPart]:
     """All parts of a transcript, from where the file stands."""
     start, line, rest = 0, 1, b""
     while block := rest + file.read(PART - len(rest)):
         end = _end(block)
-        yield Part(start, line, block[:end])
+        yield TranscriptPart(start, line, block[:end])
         start, line, rest = start + end, line + block.count(b"\n", 0, end), block[end:]
 
 
-def parts_at(file: BinaryIO, places: Iterable[tuple[int, int]]) -> Iterator[Part]:
+def parts_at(file: BinaryIO, places: Iterable[tuple[int, int]]) -> Iterator[TranscriptPart]:
     """Some parts of a transcript: where they start, in order, and the numbers of their first lines."""
     at, rest = 0, b""  # what was read last, and where it starts
     for start, line in places:
@@ -58,7 +58,7 @@ def parts_at(file: BinaryIO, places: Iterable[tuple[int, int]]) -> Iterator[Part
                 return
         rest = rest[start - at :]
         at, rest = start, rest + file.read(PART - len(rest))
-        yield Part(start, line, rest[: _end(rest)])
+        yield TranscriptPart(start, line, rest[: _end(rest)])
 
 
 def _end(block: bytes) -> int:
@@ -68,7 +68,7 @@ def _end(block: bytes) -> int:
     return block.rfind(b"\n") + 1 or block.rfind(b" ") + 1 or len(block)
 
 
-class Words:
+class WordsToFind:
     """Words that must all occur in a line, as they are written, whatever the case of letters; the last may go on."""
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Words:
             for number, word in enumerate(lowered, 1)
         ]
 
-    def lines(self, part: Part) -> Iterator[Line]:
+    def lines(self, part: TranscriptPart) -> Iterator[FoundLine]:
         """The lines of a part that have all words."""
         text = part.text
         lowered = _lower(text)
@@ -95,7 +95,7 @@ class Words:
             found = [pattern.search(lowered, start, end) for pattern in self._patterns]
             if all(found):
                 first = min(match.start() for match in found if match)
-                yield Line(number, text[start:end].rstrip("\r"), first - start)
+                yield FoundLine(number, text[start:end].rstrip("\r"), first - start)
             start, number = end + 1, number + 1
 
 

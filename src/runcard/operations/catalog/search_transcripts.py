@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
 from runcard.catalog.searching import Filters, list_table, unreachable_stores
 from runcard.catalog.transcript_index import (
     Candidates,
@@ -18,7 +17,7 @@ from runcard.catalog.transcript_index import (
     transcripts_of,
     update_index,
 )
-from runcard.catalog.transcript_text import Line, Part, Words, parts_at, parts_of
+from runcard.catalog.transcript_text import FoundLine, TranscriptPart, WordsToFind, parts_at, parts_of
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
 from runcard.operations.catalog.open import open_catalog
@@ -67,36 +66,36 @@ def search_transcripts(
     with_progress: WithProgress = iter,
 ) -> TranscriptHits:
     """The lines with all words of a text, in the transcripts of records or instances that pass the filters."""
-    words, table = Words(text), INSTANCES if what == INSTANCES else RECORDS
+    words, table = WordsToFind(text), INSTANCES if what == INSTANCES else RECORDS
     if what not in {"records", *_KINDS, INSTANCES}:
         raise UsageError(f"{what} have no transcripts", hint="search in runs, sessions or instances")
     wanted = tuple(columns) if columns is not None else _DEFAULT[table]
     names = [name for name in dict.fromkeys((*_ALWAYS[table], *wanted)) if name not in _OF_A_HIT]
+    for name in (*names, *sort):  # before anything is read
+        Columns(table).find(name.removeprefix("-"))
     asked = filters or Filters()
     asked = replace(asked, kind=_KINDS.get(what, asked.kind), text=None)
     with open_catalog() as database:
-        found = list_table(database, table, asked, names, sort)
+        if database.warning is None:  # it can be written
+            update_index(database, with_progress)
+        places = candidates(database, words)
+        found = list_table(database, table, replace(asked, records=places.records), names, sort)
         known = _OF_A_HIT | {column.name: column for column in found.columns}
         hits = TranscriptHits([known[name] for name in wanted])
         hits.unreachable, hits.warning = tuple(unreachable_stores(database)), database.warning
-        if database.warning is None:  # it can be written
-            update_index(database, with_progress)
-        rows = (dict(zip(names, row, strict=True)) for row in found.rows)
-        _find(database, hits, rows, words, limit)
+    rows = (dict(zip(names, row, strict=True)) for row in found.rows)
+    _find(hits, rows, places, words, limit)
     return hits
 
 
 def _find(
-    database: CatalogDatabase,
     hits: TranscriptHits,
     rows: Iterable[JsonObject],
-    words: Words,
+    places: Candidates,
+    words: WordsToFind,
     limit: int | None,
 ) -> None:
-    places = candidates(database, words)
     for row in rows:
-        if row["path"] not in places.parts and row["path"] not in places.unread:
-            continue
         only = layout.instance_file(row["id"], layout.OUTPUT) if "session" in row else None
         try:
             for file, line in _lines(row["path"], places, words, only):
@@ -116,7 +115,9 @@ def _agent(file: str) -> str | None:
     return parts[1] if len(parts) > 1 else None
 
 
-def _lines(path: str, places: Candidates, words: Words, only: str | None) -> Iterator[tuple[str, Line]]:
+def _lines(
+    path: str, places: Candidates, words: WordsToFind, only: str | None
+) -> Iterator[tuple[str, FoundLine]]:
     """The lines of a record with all words, by the paths of its transcripts."""
     record, is_unread, parts = open_record_at(path), path in places.unread, places.parts.get(path, {})
     wanted = None if is_unread else list(parts)
@@ -129,7 +130,7 @@ def _lines(path: str, places: Candidates, words: Words, only: str | None) -> Ite
                 yield file_path, line
 
 
-def _parts_at(file: BinaryIO, places: Sequence[PartPlace]) -> Iterator[Part]:
+def _parts_at(file: BinaryIO, places: Sequence[PartPlace]) -> Iterator[TranscriptPart]:
     """These parts of a transcript; all of one that has changed since they were noted."""
     if places[0].version != file_version(file):
         return parts_of(file)
