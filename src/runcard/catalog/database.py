@@ -127,8 +127,12 @@ class CatalogDatabase:
 
     def _replace(self) -> None:
         """Make an empty catalog under another name, and put it in its place."""
-        new = f"{self.path}.new-{os.getpid()}"
+        new = f"{self.path}.new"  # one process at a time makes it, under the lock; a killed one may have left it
         try:
+            for suffix in _SUFFIXES:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(new + suffix)
+            os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
                 _make_tables(connection)
