@@ -221,6 +221,15 @@ def test_a_tool_that_failed_and_one_without_a_result(database: OpenCodeDatabase)
     assert session.activity.agents["main"].final_status == "terminated"
 
 
+@pytest.mark.parametrize(("code", "has_failed"), [(3, True), (0, False), ("3", False), (None, False)])
+def test_a_command_that_failed(database: OpenCodeDatabase, code: object, *, has_failed: bool) -> None:
+    """Its tool did its work: the exit code is beside the output."""
+    done = tool("bash", 3, 4, metadata={"exit": code})
+    database.message("m1", "s-1", 2, done, finish="tool-calls")
+    session = only_session(database.path)
+    assert [entry.is_error for entry in session.entries if entry.kind == "tool result"] == [has_failed]
+
+
 def test_notes_and_unknown_parts(database: OpenCodeDatabase) -> None:
     parts = [
         text("look", synthetic=True),
