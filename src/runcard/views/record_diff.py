@@ -7,23 +7,17 @@ from typing import Protocol
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import money, truncated
-from runcard.views.run_comparison import diff_lines, output_list
+from runcard.views.run_comparison import SettingValues, diff_lines, output_list
 
 _LONGEST_VALUE = 120  # characters
 _MOST = 50  # values of a section
 
 
-class ValueChange(Protocol):
-    """A value before and now."""
+class ValueChange(SettingValues, Protocol):
+    """A value before and now, and the section that it is shown in."""
 
     @property
     def section(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def before(self) -> object: ...
-    @property
-    def now(self) -> object: ...
 
 
 class DifferingFile(Protocol):
