@@ -22,9 +22,9 @@ def test_the_history_of_a_store_is_told_in_order(cli: Cli, run: Path) -> None:
     run_id = read(run)["generation"]["run_id"]
     told = [line.split("  ", 1)[1] for line in done.out.splitlines()]
     assert told == [
-        f"closed    run {run.name} ({run_id})",
-        f"redacted  run {run.name} ({run_id}) by ada because law",
-        f"amended   run {run.name} ({run_id}) by ben",
+        f"closed      run {run.name} ({run_id})",
+        f"redacted    run {run.name} ({run_id}) by ada because law",
+        f"amended     run {run.name} ({run_id}) by ben",
     ]
 
 

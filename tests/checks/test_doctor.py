@@ -17,6 +17,7 @@ import pytest
 
 from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
+from measured_processes import VARIABLE
 from runcard.operations.checks.doctor import machine
 from runcard.store import layout
 from transcripts.madrox_logs import MadroxLogs
@@ -484,8 +485,9 @@ def process(*arguments: str, **environ: str) -> Outcome:
 
 
 @pytest.mark.skipif(shutil.which("strace", path="/usr/bin") is None, reason="NOT TESTED: there is no strace")
-def test_it_changes_nothing(tmp_path: Path, home: Path, here: Path) -> None:
+def test_it_changes_nothing(tmp_path: Path, home: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is opened for writing, made, renamed, removed or touched; only stdout and stderr are written."""
+    monkeypatch.delenv(VARIABLE, raising=False)  # what it measures would be written
     full_home(home)
     before = snapshot(home), snapshot(here)
     trace = tmp_path.parent / f"{tmp_path.name}.trace"

@@ -330,7 +330,7 @@ def test_a_thread_that_goes_on_talking_changes_nothing_that_is_sealed(outputs: P
 
 def test_a_run_shows_only_what_is_documented(outputs: Path) -> None:
     methods = {"set_config", "add_input", "add_usage", "set_costs", "add_error", "add_warning"}
-    methods |= {"set_labels", "relate", "log"}
+    methods |= {"set_labels", "relate", "log", "log_metric"}
     with runcard.record(outputs, strict=True) as run:
         public = {name for name in dir(run) if not name.startswith("_")}
         assert public == {"id", "path", "config", "environ", "finish", *methods}

@@ -42,11 +42,16 @@ def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
     matches = _matches(stores, name, is_exact=is_exact or is_path)
     if not matches:
         _check_indexes(stores)
-        if not is_path:
+        if not is_path and not _had(stores, name):
             matches = _matches(_elsewhere(stores), name, is_exact=is_exact)
     if not matches:
         raise _no_match(word, name, stores)
     return _only(word, matches)
+
+
+def _had(stores: list[StoreSearch], word: str) -> bool:
+    """Whether a record of these stores, which may be gone, has or had this name or id: then no other one is meant."""
+    return any(word in {entry.id, entry.path} for store in stores for entry in store.history)
 
 
 def _elsewhere(at_hand: list[StoreSearch]) -> list[StoreSearch]:
@@ -78,7 +83,7 @@ def _matches(stores: list[StoreSearch], word: str, *, is_exact: bool) -> list[Re
     matches = _search(stores, lambda store: store.exact(word))
     if matches or is_exact or len(word) < _SHORTEST_PREFIX:
         return matches
-    if any(word in {entry.id, entry.path} for store in stores for entry in store.history):
+    if _had(stores, word):
         return []
     matches = _search(stores, lambda store: store.by_id(lambda record_id: record_id.startswith(word)))
     _check_indexes(stores)
