@@ -135,7 +135,6 @@ def test_arrow() -> None:
 
 
 def test_pandas() -> None:
-    pytest.importorskip("pandas")
     frame = runcard.Catalog().runs(columns=["config.style"], sort="config.temperature").to_pandas()
     assert list(frame["cost"]) == [0.006, 0.006]
     assert str(frame["started"].dtype).endswith("UTC]")
