@@ -24,6 +24,10 @@ _FACTS = ("service_tier", "speed", "inference_geo")
 _BLOCKS = Literal["text", "thinking", "redacted_thinking", "tool_use"]  # without tools that the vendor bills
 
 
+class NotCommonError(Exception):
+    """The line is to be read in the general way."""
+
+
 class CommonDecoder(NamedTuple):
     """Decodes a line, or raises one of `errors`. A field that is missing is None, or MISSING."""
 
@@ -37,7 +41,7 @@ def common_decoder() -> CommonDecoder:
     try:
         msgspec: Any = import_module("msgspec")
     except ImportError:
-        return CommonDecoder(_refuse, (NotImplementedError,))
+        return CommonDecoder(_refuse, (NotCommonError,))
     text = str | None
     struct, meta = msgspec.defstruct, msgspec.Meta
     count, name = Annotated[int, meta(ge=0, le=MAX_COUNT)], Annotated[str, meta(min_length=1)]
@@ -84,4 +88,4 @@ def common_decoder() -> CommonDecoder:
 
 
 def _refuse(_: bytes) -> object:
-    raise NotImplementedError
+    raise NotCommonError
