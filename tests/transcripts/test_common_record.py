@@ -12,7 +12,12 @@ from runcard.files import open_regular
 from runcard.transcripts import claude_code
 from runcard.transcripts.calls import Call
 from runcard.transcripts.claude_code import call_reader
-from runcard.transcripts.claude_code.common_record import CommonDecoder, _refuse, common_decoder
+from runcard.transcripts.claude_code.common_record import (
+    CommonDecoder,
+    NotCommonError,
+    _refuse,
+    common_decoder,
+)
 from runcard.transcripts.content import FileContent
 from runcard.transcripts.line_reader import open_lines
 from runcard.transcripts.reading import read_files
@@ -56,7 +61,7 @@ def both(path: Path, data: bytes) -> tuple[Found, Found, int]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(call_reader, "common_decoder", lambda: CommonDecoder(counted, errors))
         first = found(read(path, data))
-        patch.setattr(call_reader, "common_decoder", lambda: CommonDecoder(_refuse, (NotImplementedError,)))
+        patch.setattr(call_reader, "common_decoder", lambda: CommonDecoder(_refuse, (NotCommonError,)))
         second = found(read(path, data))
     return first, second, quick
 
