@@ -121,8 +121,12 @@ def test_a_similar_column_is_suggested() -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"(cost|label\.[a-z;' ]+|name) *(=|>|~) *['a-z0-9;\-() ]*"))
 def test_no_text_becomes_sql(text: str) -> None:
+    """What a user compares with is a parameter: the SQL is the same for any other value."""
     with contextlib.suppress(UsageError):
-        names(text)
+        assert set(names(text)) <= {"cheap", "dear", "unknown"}
+        condition = parse_condition(text, Columns(RECORDS), lambda: NOW)
+        assert condition.sql.count("?") == len(condition.parameters)
+        assert not set(condition.sql) & set(";'\"-")
 
 
 def test_words_of_a_search_are_never_operators() -> None:
