@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 5
+VERSION = 6
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -15,11 +15,13 @@ _COST = "cost INTEGER, known_cost INTEGER, at_least INTEGER NOT NULL DEFAULT 0"
 TABLES = f"""
 CREATE TABLE stores (
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
+    host TEXT NOT NULL DEFAULT '',  -- on which it is; empty where a catalog belongs to one machine
+    path TEXT NOT NULL,
     is_reachable INTEGER NOT NULL DEFAULT 1,
-    cursor TEXT  -- what the store looked like when it was read last; null: it must be read
+    cursor TEXT,  -- what the store looked like when it was read last; null: it must be read
+    UNIQUE (host, path)
 );
-CREATE TABLE next_record (number INTEGER NOT NULL);  -- the id of the next record: a writer takes as many as it needs
+CREATE TABLE next_record (number INTEGER NOT NULL);  -- one row: the id of the next record: a writer takes as many as it needs
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
     store INTEGER NOT NULL,
@@ -124,6 +126,7 @@ CREATE TABLE relations (
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+FIRST_ROWS = "INSERT INTO next_record VALUES (1);"
 
 # Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
 # there are, is read from an index alone. `lists` have what people filter by most.

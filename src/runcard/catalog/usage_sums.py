@@ -5,7 +5,6 @@ session: there its calls were joined with those of the transcripts, so the run i
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +31,8 @@ _STARTED = "coalesce(i.started, r.started)"
 _HIDES_CACHE = (  # it has no counts of its own, while its record has cached tokens
     "(u.cache_read IS NULL AND r.cache_read > 0) OR (u.cache_write IS NULL AND r.cache_write > 0)"
 )
-_FRESH = f"CASE WHEN {_HIDES_CACHE} THEN NULL ELSE max(0, u.input - coalesce(u.cache_read, 0) - coalesce(u.cache_write, 0)) END"
+_UNCACHED = "u.input - coalesce(u.cache_read, 0) - coalesce(u.cache_write, 0)"
+_FRESH = f"CASE WHEN {_HIDES_CACHE} THEN NULL WHEN {_UNCACHED} < 0 THEN 0 ELSE {_UNCACHED} END"
 _COUNTS = (
     "u.calls",
     _FRESH,
@@ -40,7 +40,7 @@ _COUNTS = (
     "u.cost",
     "coalesce(u.cost, u.known_cost)",
 )
-_AT_LEAST = "(u.at_least OR r.status = 'running')"
+_AT_LEAST = "CASE WHEN u.at_least = 1 OR r.status = 'running' THEN 1 ELSE 0 END"
 _FROM = "FROM usage u JOIN records r ON r.id = u.record"
 _INSTANCES = "LEFT JOIN instances i ON i.record = u.record AND i.instance_id = u.instance_id"
 
@@ -104,8 +104,8 @@ def usage_sums(
     sums = ", ".join(f"sum({one}), count(*) = count({one})" for one in _COUNTS)
     grouped = f"SELECT {', '.join(groups)}, max({_AT_LEAST}), {sums} {source} GROUP BY {names}"
     try:
-        rows = database.query(grouped, parameters).fetchall()
-    except (CatalogError, sqlite3.OperationalError) as error:
+        rows = database.rows(grouped, parameters)
+    except CatalogError as error:
         if "overflow" not in str(error):
             raise
         each = ", ".join(f"{one}, {one} IS NOT NULL" for one in _COUNTS)  # too large a sum: one by one
@@ -157,10 +157,10 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
     if wanted.left_out:
-        conditions.append("u.record NOT IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
     if wanted.only is not None:
-        conditions.append("u.record IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
@@ -183,7 +183,7 @@ def usage_facts(database: CatalogDatabase, wanted: UsageFilter) -> UsageFacts:
     (without_cost,) = database.query(f"SELECT count(DISTINCT u.record) {unknown}", parameters).fetchone()
     unpriced: list[str] = []
     if without_cost:
-        has_tokens = "coalesce(u.input, u.output) IS NOT NULL AND u.token_source IS NOT 'partial'"
+        has_tokens = "coalesce(u.input, u.output) IS NOT NULL AND coalesce(u.token_source, '') != 'partial'"
         found = database.query(f"SELECT DISTINCT u.model {unknown} AND {has_tokens}", parameters)
         unpriced = sorted({model or "unknown" for (model,) in found})
     undated = 0
