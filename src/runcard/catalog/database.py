@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 from runcard.catalog.catalog_error import CatalogError
 from runcard.catalog.engine import DatabaseEngine, ResultRows, SqlRows, TableRows
 from runcard.catalog.tables import COLUMNS_OF
+from runcard.settings.value_types import is_server_url
 
 __all__ = ["CatalogDatabase", "CatalogError", "TableRows"]
 
@@ -169,7 +170,11 @@ class CatalogDatabase:
 
 
 def _engine_of(place: str | None) -> DatabaseEngine:
-    from runcard.catalog.sqlite_engine import SqliteEngine  # noqa: PLC0415 - one of the two
+    if is_server_url(place):
+        from runcard.catalog.postgres_engine import PostgresEngine  # noqa: PLC0415 - one of the two
+
+        return PostgresEngine(str(place))
+    from runcard.catalog.sqlite_engine import SqliteEngine  # noqa: PLC0415
 
     return SqliteEngine(place)
 

@@ -76,7 +76,7 @@ class _ListQuestion:
         self.conditions: list[Condition] = []
 
     def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
-        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS some"  # noqa: S608 - text of our own
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS found"  # noqa: S608 - text of our own
         return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:

@@ -9,6 +9,7 @@ from runcard.catalog.filling import catch_up, was_read
 from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
+from runcard.settings.value_types import is_server_url
 from runcard.store import layout
 from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
@@ -21,7 +22,7 @@ def catalog_path(settings: Settings | None = None) -> str:
     """The file of the catalog: as the settings say, or in the user's data folder."""
     stated: str | None = (settings or read_settings())[CATALOG]
     if stated is not None:
-        return os.path.abspath(stated)
+        return stated if is_server_url(stated) else os.path.abspath(stated)
     folder = data_folder()
     if folder is None:
         raise CatalogError("there is no home for the catalog", hint="name a file in RUNCARD_CATALOG")
@@ -62,6 +63,8 @@ def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
+        if is_server_url(path or catalog_path()):  # it has records of other machines, too
+            raise
         return _in_memory(stores, error)
     try:
         try:
@@ -72,7 +75,7 @@ def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
             database.clear()
             _catch_up_all(database, stores)
     except StoreError as error:
-        if not all(was_read(database, store) for store in stores):
+        if not database.host and not all(was_read(database, store) for store in stores):
             database.__exit__()
             return _in_memory(stores, error)
         database.warning = f"{error.message}: this may not be the newest"
