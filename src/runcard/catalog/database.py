@@ -101,6 +101,11 @@ class CatalogDatabase:
         """The SELECT of the records whose texts have all these words, and its parameters."""
         return self._engine.records_with_words(text)
 
+    def forget_words(self, tables: Sequence[str]) -> None:
+        """Remove the tables of the search index over transcripts."""
+        with self._checked():
+            self._engine.forget_words(tables)
+
     @contextlib.contextmanager
     def _checked(self) -> Iterator[None]:
         """Raise what goes wrong as a CatalogError."""

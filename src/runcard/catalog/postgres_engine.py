@@ -25,6 +25,8 @@ from runcard.catalog.postgres_tables import (
     SCHEMA,
     copy_types,
     create_statements,
+    postgres_types,
+    without_comments,
 )
 from runcard.catalog.tables import COLUMNS_OF
 from runcard.catalog.word_split import phrases_to_find, split_words
@@ -41,6 +43,9 @@ _RESTART = 30.0  # seconds to wait for a server that went away while it was writ
 _PAUSE = 0.05
 _MOST_TERMS = 500_000  # characters of the words of one record that are indexed
 _LONGEST_TERM = 200
+_BEGINNING = (
+    6  # characters of a word of a transcript that are indexed: the whole word is looked for in the transcript
+)
 _KEYS = {"instances": 2, "files": 3, "relations": 3, "facts": 2, "usage": 2, "calls": 2, "records": 1}
 _HINT = "start it, or see the records of this machine only: RUNCARD_CATALOG=FILE"
 
@@ -266,6 +271,34 @@ class PostgresEngine:
         tests = " AND ".join(["strpos(words, ?) > 0"] * len(wanted))
         sql = f"SELECT record FROM texts WHERE (terms @@ ?::tsquery OR terms IS NULL) AND {tests}"  # noqa: S608 - marks only
         return sql, (f"{' & '.join(terms)}:*", *wanted)
+
+    def table_sql(self, statements: str) -> str:
+        return postgres_types(without_comments(statements))
+
+    def word_index(self) -> list[str]:
+        return [
+            "CREATE TABLE IF NOT EXISTS transcript_words (part BIGINT PRIMARY KEY, terms TSVECTOR NOT NULL)",
+            "CREATE INDEX IF NOT EXISTS transcript_words_by_term ON transcript_words USING gin (terms)",
+        ]
+
+    def forget_words(self, tables: Sequence[str]) -> None:
+        with self._transaction():
+            for name in tables:
+                self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def add_words(self, parts: Sequence[tuple[int, str]]) -> None:
+        sql = "COPY transcript_words (part, terms) FROM STDIN"
+        with self._connection.cursor() as cursor, cursor.copy(sql) as copy:
+            for part, text in parts:
+                terms = {word[:_BEGINNING] for word in split_words(text)}
+                copy.write_row((part, " ".join(f"'{term}'" for term in terms)))
+
+    def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+        terms = [term for word in words for term in split_words(word)]
+        if not terms:
+            return "SELECT part FROM transcript_words", ()
+        known = " & ".join(f"'{term[:_BEGINNING]}'" for term in terms)
+        return "SELECT part FROM transcript_words WHERE terms @@ ?::tsquery", (f"{known}:*",)
 
     def error(self, error: Exception) -> CatalogError:
         errors = self._psycopg.errors

@@ -36,8 +36,8 @@ def ask_postgres(
         cursor.execute("BEGIN READ ONLY")
         try:
             _limit_time(cursor, deadline)
-            # With parameters, even none of them, the protocol takes one statement only.
-            cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {question}", (), prepare=False)
+            # A binary result, of which there is none, is asked for by the protocol that takes one statement only.
+            cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {question}", binary=True)
             rows = list(_limited(cursor, limit + 1, deadline))
             columns = [str(column[0]) for column in cursor.description or ()]
         except Error as error:
