@@ -44,8 +44,8 @@ def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
     for table in TABLES:
         found = database.query(f"SELECT * FROM {table}").fetchall()  # noqa: S608
         rows[table] = sorted(((keys[row[0]], *row[1:]) for row in found), key=repr)
-    own = "record" if database.host else "rowid"
-    texts = database.query(f"SELECT {own}, name, summary, errors, labels FROM texts").fetchall()  # noqa: S608
+    column = "record" if database.host else "rowid"
+    texts = database.query(f"SELECT {column}, name, summary, errors, labels FROM texts").fetchall()  # noqa: S608
     rows["texts"] = sorted(((keys[row[0]], *row[1:]) for row in texts), key=repr)
     return rows
 

@@ -29,6 +29,7 @@ from runcard.catalog.postgres_tables import (
     without_comments,
 )
 from runcard.catalog.tables import COLUMNS_OF
+from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import phrases_to_find, split_words
 from runcard.errors import StoreError
 from runcard.settings.server_urls import is_well_formed, shown_url
@@ -276,10 +277,7 @@ class PostgresEngine:
         return postgres_types(without_comments(statements))
 
     def word_index(self) -> list[str]:
-        return [
-            "CREATE TABLE IF NOT EXISTS transcript_words (part BIGINT PRIMARY KEY, terms TSVECTOR NOT NULL)",
-            "CREATE INDEX IF NOT EXISTS transcript_words_by_term ON transcript_words USING gin (terms)",
-        ]
+        return ["CREATE TABLE IF NOT EXISTS transcript_words (part BIGINT PRIMARY KEY, words BYTEA NOT NULL)"]
 
     def forget_words(self, tables: Sequence[str]) -> None:
         with self._transaction():
@@ -287,18 +285,19 @@ class PostgresEngine:
                 self._connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def add_words(self, parts: Sequence[tuple[int, str]]) -> None:
-        sql = "COPY transcript_words (part, terms) FROM STDIN"
+        sql = "COPY transcript_words (part, words) FROM STDIN (FORMAT BINARY)"
         with self._connection.cursor() as cursor, cursor.copy(sql) as copy:
+            copy.set_types(["int8", "bytea"])
             for part, text in parts:
-                terms = {word[:_BEGINNING] for word in split_words(text)}
-                copy.write_row((part, " ".join(f"'{term}'" for term in terms)))
+                copy.write_row((part, make_filter(split_words(text))))
 
     def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
         terms = [term for word in words for term in split_words(word)]
-        if not terms:
-            return "SELECT part FROM transcript_words", ()
-        known = " & ".join(f"'{term[:_BEGINNING]}'" for term in terms)
-        return "SELECT part FROM transcript_words WHERE terms @@ ?::tsquery", (f"{known}:*",)
+        last = longest_beginning(terms.pop()) if terms else None
+        numbers = [number for term in (*terms, *filter(None, (last,))) for number in marks(term)]
+        tests = ["get_bit(words, ? % (8 * octet_length(words))) = 1"] * len(numbers)
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT part FROM transcript_words{where}", tuple(numbers)  # noqa: S608 - marks only
 
     def error(self, error: Exception) -> CatalogError:
         errors = self._psycopg.errors
