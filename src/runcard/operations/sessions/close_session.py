@@ -43,7 +43,7 @@ from runcard.store.sessions.live import (
     remove_live,
 )
 from runcard.store.sessions.live_start import LiveStart, read_live_start
-from runcard.store.sessions.recovery import recover_sessions
+from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
 
 if TYPE_CHECKING:
     from runcard.encoding import JsonObject
@@ -108,6 +108,8 @@ def close_held_session(
     with lock_for_closing(live):
         closing = SessionClosing(live, read_live_start(live), settings)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
+        if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):
+            remarks.append(leftover)
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
     return replace(collected, remarks=(*remarks, *collected.remarks))
