@@ -8,17 +8,14 @@ after the session has its name leaves the directory of the open one, which whoev
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import settings as known
 from runcard.documents.kinds import TEAM
-from runcard.documents.session.live_fold import FoldedSession, fold_live
-from runcard.documents.times import parse_time
-from runcard.errors import RuncardError, StoreError
+from runcard.documents.session.live_fold import FoldedSession
+from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
@@ -35,13 +32,12 @@ from runcard.store.sessions.live import (
     INTERRUPTED,
     LiveJournals,
     hold_dead,
-    last_sign_of_life,
     lines_digest,
     live_state,
     lock_for_closing,
-    log_times,
     remove_live,
 )
+from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import LiveStart, read_live_start
 from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
 
@@ -154,7 +150,7 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     journals, clock = LiveJournals(live), Clock()
     folded = fold_session(live, start, clock.started, is_over=True, journals=journals)
     if not folded.session.instances:
-        remove_live_if_empty(live, folded)
+        remove_live(live)  # no document can be made of it
         raise NoInstancesError(start.session_id)
     checked = spec_of(live, folded, journals)
     problems = journals.problems(start.name)
@@ -180,29 +176,6 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     )
 
 
-def remove_live_if_empty(live: str, folded: FoldedSession) -> None:
-    """Remove an open session in which nothing happened: no document can be made of it."""
-    if not folded.session.instances:
-        remove_live(live)
-
-
-def fold_session(
-    live: str, start: LiveStart, now: datetime, *, is_over: bool, journals: LiveJournals | None = None
-) -> FoldedSession:
-    """What the events of an open session tell so far."""
-    lines = (journals or LiveJournals(live)).lines
-    alive = parse_time(last_sign_of_life(live))
-    folded = fold_live(start.document, lines, end=now, is_over=is_over, alive=alive)
-    if not is_over or folded.status is not None:
-        return folded
-    times = log_times(live, (each.instance_id for each in folded.session.instances))
-    newest = max((datetime.fromtimestamp(time, UTC) for time in times.values()), default=None)
-    if newest is None or (folded.last_time is not None and newest <= folded.last_time):
-        return folded
-    newest = newest.replace(microsecond=newest.microsecond // 1000 * 1000)
-    return fold_live(start.document, lines, end=now, is_over=is_over, alive=newest)
-
-
 def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> CheckedSpec:
     """The session as `collect` takes it; its secrets were masked when they were written."""
     paths = {}
@@ -216,12 +189,3 @@ def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> Checked
     return CheckedSpec(
         folded.session, paths, folded.usages, (), {}, source, more_redactions=folded.redactions
     )
-
-
-def try_close(live: str, report: Callable[[str], object]) -> CollectedSession | None:
-    """Close a session, if that can be done; `report` gets the reason if not."""
-    try:
-        return close_dead_session(live)
-    except RuncardError as error:
-        report(error.message)
-        return None
