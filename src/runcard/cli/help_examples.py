@@ -24,6 +24,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard run --experiment personas -- python generate.py",
         "runcard experiment show personas",
     ),
+    "install": (
+        "runcard install claude-code --dry-run",
+        "runcard install claude-code codex --user",
+        "runcard install cursor --mcp --allow-write",
+    ),
+    "uninstall": ("runcard uninstall claude-code codex --user",),
+    "hook": ("runcard hook claude-code Stop < event.json", "runcard hook --catch-up"),
     "import": (
         "runcard import claude-code",
         "runcard import codex --all --since 7d",
