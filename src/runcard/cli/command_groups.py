@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Set up": {
         "doctor": ("checks.doctor", "Show what needs attention: sessions deleted soon, dead runs."),
+        "mcp": ("mcp", "Serve records and plans to agents, by the Model Context Protocol."),
         "config": ("checks.config", "Show every setting and its source."),
         "completion": ("completion", "Print the completion script for your shell."),
         "demo": ("demo", "Take a guided tour, offline and without keys."),

@@ -66,16 +66,21 @@ def list_records(
     columns: Sequence[str] | None = None,
     sort: Sequence[str] = ("-started",),
     limit: int | None = None,
+    offset: int = 0,
     catalog: str | None = None,
+    stores: list[str] | None = None,
 ) -> RecordList:
-    """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named."""
+    """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named.
+
+    `stores` are those that the catalog is brought up to date with; by default all that are known.
+    """
     table = what if what in _ALWAYS else RECORDS
     wanted = tuple(columns) if columns is not None else DEFAULT_COLUMNS[what]
     asked = filters or Filters()
     kind = {RUNS: "run", SESSIONS: "session"}.get(what, asked.kind)
     names = list(dict.fromkeys((*_ALWAYS[table], *wanted)))
-    with open_catalog(path=catalog) as database:
-        found = list_table(database, table, _with_kind(asked, kind), names, sort, limit)
+    with open_catalog(stores, catalog) as database:
+        found = list_table(database, table, _with_kind(asked, kind), names, sort, limit, offset)
         missing, warning = tuple(unreachable_stores(database)), database.warning
     by_name = {column.name: column for column in found.columns}
     rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
