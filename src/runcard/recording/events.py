@@ -6,7 +6,7 @@ rule, never kept.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
 UNKNOWN_PRICE = "unknown-price"  # the type of a warning
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
+
+# Get each event about model calls that this process records, in whatever run: the recorder, the event and its payload.
+call_observers: list[Callable[["EventRecorder", str, JsonObject], None]] = []
 
 
 class ClosedRunError(StoreError):
@@ -153,7 +156,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
+            self._emit_usage(event, self.mask(plain_copy(payload), "events"), level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {name: details[name] for name in ("step", "observer") if name in details}
@@ -165,7 +168,15 @@ class EventRecorder(ABC):
         """
         texts = {"reason": self.mask_text(as_text(reason), "events")}
         texts |= {"hint": self.mask_text(as_text(hint), "events")} if hint else {}
-        self.emit(USAGE_INCOMPLETE, {**texts, "calls": calls}, level="warning")
+        self._emit_usage(USAGE_INCOMPLETE, {**texts, "calls": calls}, "warning")
+
+    def _emit_usage(self, event: str, payload: JsonObject, level: str) -> None:
+        self.emit(event, payload, level=level)
+        self.notify_observers(event, payload)
+
+    def notify_observers(self, event: str, payload: JsonObject) -> None:
+        for observe in call_observers:
+            observe(self, event, payload)
 
     def _price_table(self) -> "Prices":
         """The caller's prices, else those that the settings name, read on first use."""

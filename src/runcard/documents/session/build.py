@@ -19,7 +19,12 @@ from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
-IMPORT_FIELDS = ("origin_session", "usage_incomplete", "metered_runs")  # of a session that was imported
+IMPORT_FIELDS = (
+    "origin_session",
+    "recorded_by",
+    "usage_incomplete",
+    "metered_runs",
+)  # of a session that was imported
 UNKNOWN = "unknown"  # the model of an instance whose SPEC names none
 
 
