@@ -29,8 +29,8 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
 
     A run or session that is not closed is shown as far as its journals go; nothing is written.
 
-    Exit codes: 0 shown, 1 not a record, 2 a run or session whose process died or is on another host, a session that
-    belongs to no process, an open run with an unreadable journal, or a document of a newer version than this runcard supports.
+    Exit codes: 0 shown, 1 not a record, 2 a run or session whose process died or is on another host, an open
+    run with an unreadable journal, or a document of a newer version than this runcard supports.
     """
     from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
@@ -91,11 +91,14 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
 
 
 def _warn_of_open_session(shown: "ShownSession") -> int:
-    """Warn about a session that is not closed, unless its process is alive."""
-    if shown.remark is None:
+    """Warn about a session that is not closed, unless its process is alive, or it belongs to none."""
+    if shown.status is None:
         return ExitCode.OK
     from runcard.files import printable  # noqa: PLC0415
+    from runcard.store.sessions.live import DETACHED  # noqa: PLC0415
 
+    if shown.remark in {None, DETACHED}:
+        return ExitCode.OK
     sys.stdout.flush()
     name = printable(shown.record.id)
     hint = f"to close it: runcard close {name}" if shown.status == "interrupted" else None

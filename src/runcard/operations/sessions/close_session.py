@@ -21,6 +21,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.collect import CollectedSession, check_allowed, check_quota
 from runcard.operations.sessions.spec_file import CheckedSpec
+from runcard.recording.closing import CloseResult
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
@@ -58,6 +59,10 @@ class NoInstancesError(StoreError):
 class SessionIsRunningError(StoreError):
     """A session whose process is alive cannot be closed by another one."""
 
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(f"the session {session_id} is not closed: {reason}", hint="it is closed at its end")
+        self.reason = reason
+
 
 class SessionClosing(NamedTuple):
     """A session whose lines are not added to any more."""
@@ -82,16 +87,10 @@ def close_dead_session(
     start = read_live_start(live)
     status, remark = live_state(live)
     if status != INTERRUPTED and not (start.is_detached and even_detached):
-        raise SessionIsRunningError(
-            f"the session {start.session_id} is not closed: {remark or 'its process is running'}",
-            hint="it is closed at its end",
-        )
+        raise SessionIsRunningError(start.session_id, remark or "its process is running")
     with hold_dead(live) as is_held:
         if not is_held:
-            raise SessionIsRunningError(
-                f"the session {start.session_id} is not closed: another process is closing it",
-                hint="wait until that is done",
-            )
+            raise SessionIsRunningError(start.session_id, "another process is closing it")
         return close_held_session(live, progress=progress)
 
 
@@ -109,6 +108,19 @@ def close_held_session(
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
     return replace(collected, remarks=(*remarks, *collected.remarks))
+
+
+def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
+    """Close an open session for `runcard close`; one whose process is alive is left alone."""
+    try:
+        collected = close_dead_session(live, even_detached=even_detached)
+    except SessionIsRunningError as error:
+        return CloseResult(live, "running", closed=False, reason=error.reason)
+    except NoInstancesError as error:
+        return CloseResult(live, "empty", closed=False, reason=f"{error.message}: it was removed")
+    figures = collected.document.to_dict()["execution_summary"]
+    status = "completed" if figures.get("all_completed") else "failed"
+    return CloseResult(str(collected.path), status, closed=True)
 
 
 def session_settings(store: str) -> Settings:
