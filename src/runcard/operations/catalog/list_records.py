@@ -127,14 +127,20 @@ def _with_kind(filters: Filters, kind: str | None) -> Filters:
 
 
 def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run may be gone."""
-    if row.get("status") != "running" or row.get("kind") != "run":
+    """A row with the status of now: the process of a running run or session may be gone."""
+    if row.get("status") != "running" or "kind" not in row:
         return row
     return row | {"status": run_status_now(row["path"])}
 
 
 def run_status_now(path: str) -> str | None:
-    """The status of a run that is running as far as the catalog knows."""
+    """The status of a run or session that is running as far as the catalog knows."""
+    from runcard.store import layout  # noqa: PLC0415 - only for open ones
+
+    if layout.is_live_session(path):
+        from runcard.store.sessions.live import live_state  # noqa: PLC0415
+
+        return live_state(path)[0]
     from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 

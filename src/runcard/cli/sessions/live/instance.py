@@ -22,7 +22,13 @@ from runcard.cli.sessions.live.options import artifacts_option, session_option
 @click.option("--output", metavar="FILE", type=PATH, help="The file with what it prints: copied at the end.")
 @click.option("--id", "instance_id", metavar="ID", type=TEXT, help="Its id. Default: a new one.")
 @json_option
-def command(name: str, session_id: str | None, artifacts: str | None, as_json: bool, **facts: Any) -> int:
+def command(
+    name: str,
+    session_id: str | None,
+    artifacts: str | None,
+    as_json: bool,
+    **facts: Any,  # noqa: ANN401 - the other options
+) -> int:
     """Record that the agent NAME starts, and print its id.
 
     `runcard session finish --instance` ends it. RUNCARD_INSTANCE with its id is what other commands, and runs recorded
