@@ -53,10 +53,12 @@ if TYPE_CHECKING:
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.operations.sessions.import_sessions import import_sessions
+    from runcard.operations.sessions.session import Session, current_session
     from runcard.plans.plan import Plan
     from runcard.recording.current_run import current_run
     from runcard.recording.metadata_recorder import MetadataRecorder
     from runcard.recording.run import Run
+    from runcard.recording.session_instance import SessionInstance
     from runcard.store.find_record import open_record
     from runcard.store.record import Record
 
@@ -77,12 +79,15 @@ _HOMES = {
     "Run": "recording.run",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
+    "Session": "operations.sessions.session",
+    "SessionInstance": "recording.session_instance",
     "Team": "documents.session.team",
     "TestPlan": "documents.testplan.plan",
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
     "current_run": "recording.current_run",
+    "current_session": "operations.sessions.session",
     "import_sessions": "operations.sessions.import_sessions",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
@@ -114,6 +119,8 @@ __all__ = [
     "Run",
     "RuncardError",
     "RuncardWarning",
+    "Session",
+    "SessionInstance",
     "Team",
     "TestPlan",
     "__version__",
@@ -121,6 +128,7 @@ __all__ = [
     "archive",
     "collect",
     "current_run",
+    "current_session",
     "import_sessions",
     "load",
     "migrate",

@@ -47,13 +47,14 @@ class FoundRecord(NamedTuple):
 
 
 class FillResult(NamedTuple):
-    """What filling found in one store."""
+    """What filling found in one store, or among the plans of one project."""
 
-    store: str
+    store: str  # or the root of the project
     records: int
     read: int
     removed: int
     is_reachable: bool = True
+    are_plans: bool = False
 
 
 def fill(database: CatalogDatabase, store: str, progress: Progress | None = None) -> FillResult:

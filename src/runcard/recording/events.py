@@ -166,8 +166,8 @@ class EventRecorder(ABC):
 
         `calls` is the number of calls that are missing, if it is known.
         """
-        texts = {"reason": self.mask_text(_message(reason), "events")}
-        texts |= {"hint": self.mask_text(_message(hint), "events")} if hint else {}
+        texts = {"reason": self.mask_text(as_text(reason), "events")}
+        texts |= {"hint": self.mask_text(as_text(hint), "events")} if hint else {}
         self._emit_usage(USAGE_INCOMPLETE, {**texts, "calls": calls}, "warning")
 
     def _emit_usage(self, event: str, payload: JsonObject, level: str) -> None:
@@ -212,10 +212,10 @@ class EventRecorder(ABC):
 
     def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
         name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)
-        self._add_problem(ERROR_ADDED, "error", _message(error), name)
+        self._add_problem(ERROR_ADDED, "error", as_text(error), name)
 
     def add_warning(self, message: str, kind: str | None = None) -> None:
-        self._add_problem(WARNING_ADDED, "warning", _message(message), kind)
+        self._add_problem(WARNING_ADDED, "warning", as_text(message), kind)
 
     def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
         where = f"{level}s"
@@ -293,7 +293,7 @@ def _in_parts(files: list[JsonObject]) -> Iterator[list[JsonObject]]:
         yield part
 
 
-def _message(error: BaseException | str) -> str:
+def as_text(error: BaseException | str) -> str:
     """A message as JSON can hold it: bytes that are not UTF-8 are escaped."""
     try:
         text = str(error)

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 @progress_option
 @json_option
 def command(roots: tuple[str, ...], rebuild: bool, shows_progress: bool, as_json: bool) -> int:
-    """Bring the catalog up to date: read every record that changed, in all known stores, or in those at and below ROOT.
+    """Bring the catalog up to date: read every record that changed, in all known stores, or in those at and below ROOT; and the
+    test plans of projects.
 
     Usually you need not run this: questions such as `runcard ls` notice new, changed and deleted records by themselves. It
     finds stores that were made elsewhere, and records that were edited by hand. The catalog is only a cache: it can be
     deleted at any time.
 
-    Exit codes: 0 done, 1 no records found, 2 a store could not be reached.
+    Exit codes: 0 done, 1 no records and no plans found, 2 a store or a project could not be reached.
     """
     from runcard.cli.progress import ReadProgress  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
@@ -38,21 +39,23 @@ def command(roots: tuple[str, ...], rebuild: bool, shows_progress: bool, as_json
         line.wipe()
         results.append(result)
         if not as_json and result.is_reachable:
-            say_done(
-                f"{printable(result.store)}: {counted(result.records, 'record')}, {result.read:,} read, {result.removed:,} removed"
-            )
-    missing = [result.store for result in results if not result.is_reachable]
+            noun = "plan" if result.are_plans else "record"
+            found = counted(result.records, noun)
+            say_done(f"{printable(result.store)}: {found}, {result.read:,} read, {result.removed:,} removed")
+    missing = [result for result in results if not result.is_reachable]
     if as_json:
-        say_json({"stores": [_entry(result) for result in results]})
-    for store in missing:
-        complain("Warning", f"{store} cannot be reached: its records are kept as they were")
+        stores = [_entry(result) for result in results if not result.are_plans]
+        say_json({"stores": stores, "projects": [_entry(result) for result in results if result.are_plans]})
+    for result in missing:
+        noun = "plans" if result.are_plans else "records"
+        complain("Warning", f"{result.store} cannot be reached: its {noun} are kept as they were")
     return ExitCode.WARNINGS if missing else ExitCode.OK
 
 
 def _entry(result: "FillResult") -> dict[str, object]:
     return {
         "path": result.store,
-        "records": result.records,
+        "plans" if result.are_plans else "records": result.records,
         "read": result.read,
         "removed": result.removed,
         "reachable": result.is_reachable,

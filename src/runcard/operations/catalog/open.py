@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up, was_read
@@ -12,6 +13,11 @@ from runcard.settings import CATALOG, Settings, read_settings
 from runcard.store import layout
 from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runcard.plans.project import Project
 
 _FILE = "catalog.db"
 _PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time
@@ -39,16 +45,29 @@ def is_store(folder: str) -> bool:
     return os.path.isdir(layout.own_folder(folder)) or bool(layout.records(folder))
 
 
+def projects_to_ask() -> "list[Project]":
+    """The projects that plans are looked for in: those that were noted, and the one at hand."""
+    from runcard.plans.known_projects import has_plans, known_projects  # noqa: PLC0415 - only for plans
+    from runcard.plans.project import project_at  # noqa: PLC0415
+
+    here = project_at(os.curdir)
+    at_hand = [here] if here is not None and has_plans(here.root) else []
+    return list(dict.fromkeys([*at_hand, *known_projects()]))
+
+
 @contextmanager
-def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
-    """The catalog, or that in another file, up to date with these stores, by default with all that are known.
+def open_catalog(
+    stores: list[str] | None = None, path: str | None = None, projects: "Sequence[Project]" = ()
+) -> Iterator[CatalogDatabase]:
+    """The catalog, or that in another file, up to date with these stores, by default with all that are known, and with the
+    plans of these projects.
 
     If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
     if it cannot be used at all, the stores are read into one in memory.
     """
     wanted = stores_to_ask() if stores is None else stores
     try:
-        with _current_catalog(wanted, path) as database:
+        with _current_catalog(wanted, path, projects) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
@@ -58,23 +77,23 @@ def open_catalog(stores: list[str] | None = None, path: str | None = None) -> It
         raise
 
 
-def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
+def _current_catalog(stores: list[str], path: str | None, projects: "Sequence[Project]") -> CatalogDatabase:
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
-        return _in_memory(stores, error)
+        return _in_memory(stores, projects, error)
     try:
         try:
-            _catch_up_all(database, stores)
+            _catch_up_all(database, stores, projects)
         except CatalogError as error:
             if not error.is_damaged:
                 raise
             database.clear()
-            _catch_up_all(database, stores)
+            _catch_up_all(database, stores, projects)
     except StoreError as error:
-        if not all(was_read(database, store) for store in stores):
+        if not _has_all(database, stores, projects):
             database.__exit__()
-            return _in_memory(stores, error)
+            return _in_memory(stores, projects, error)
         database.warning = f"{error.message}: this may not be the newest"
     except BaseException:
         database.__exit__()
@@ -82,13 +101,29 @@ def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
     return database
 
 
-def _catch_up_all(database: CatalogDatabase, stores: list[str]) -> None:
+def _catch_up_all(database: CatalogDatabase, stores: list[str], projects: "Sequence[Project]") -> None:
     for store in stores:
         catch_up(database, store, _PATIENCE)
+    if projects:
+        from runcard.catalog.plan_filling import fill_plans  # noqa: PLC0415 - only for plans
+
+        for project in projects:
+            fill_plans(database, project)
 
 
-def _in_memory(stores: list[str], error: StoreError) -> CatalogDatabase:
+def _has_all(database: CatalogDatabase, stores: list[str], projects: "Sequence[Project]") -> bool:
+    """Whether everything was read once, even if it is not the newest."""
+    if not all(was_read(database, store) for store in stores):
+        return False
+    if not projects:
+        return True
+    from runcard.catalog.plan_filling import plans_were_read  # noqa: PLC0415 - as above
+
+    return all(plans_were_read(database, project) for project in projects)
+
+
+def _in_memory(stores: list[str], projects: "Sequence[Project]", error: StoreError) -> CatalogDatabase:
     database = CatalogDatabase(None)
-    _catch_up_all(database, stores)
+    _catch_up_all(database, stores, projects)
     database.warning = f"{error.message}: all records were read instead"
     return database
