@@ -95,35 +95,19 @@ def _close(run: str) -> "CloseResult":
     from runcard.operations.runs.close import close  # noqa: PLC0415
 
     try:
-        (closing,) = close(_directory(run))
+        (closing,) = close(run)
     except OSError as error:
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
     return closing
 
 
-def _directory(run: str) -> str:
-    """The directory of a run that is named in any way, or that has lost its document."""
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.store.find_record import is_other_directory, open_record  # noqa: PLC0415
-
-    if os.path.isdir(run) and not is_other_directory(run):
-        return run
-    record = open_record(run)
-    if record.is_archived:
-        raise StoreError(
-            f"{printable(record.path)} is archived, so it is closed",
-            hint=f"to see it: runcard show {printable(record.path)}",
-        )
-    return record.path
-
-
 def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether the process of a run cannot be looked up here: it is on another host."""
-    from runcard.operations.checks.show import ON_OTHER_HOST, show  # noqa: PLC0415
+    from runcard.operations.checks.show import ON_OTHER_HOST, show_run  # noqa: PLC0415
 
     if closing.status != "running":
         return False
     try:
-        return show(closing.path).remark == ON_OTHER_HOST
+        return show_run(closing.path).remark == ON_OTHER_HOST
     except RuncardError:
         return False
