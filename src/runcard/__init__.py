@@ -65,10 +65,12 @@ if TYPE_CHECKING:
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.operations.sessions.import_sessions import import_sessions
+    from runcard.operations.sessions.session import Session, current_session
     from runcard.plans.plan import Plan
     from runcard.recording.current_run import current_run
     from runcard.recording.metadata_recorder import MetadataRecorder
     from runcard.recording.run import Run
+    from runcard.recording.session_instance import SessionInstance
     from runcard.store.find_record import open_record
     from runcard.store.record import Record
 
@@ -89,6 +91,8 @@ _HOMES = {
     "Run": "recording.run",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
+    "Session": "operations.sessions.session",
+    "SessionInstance": "recording.session_instance",
     "Team": "documents.session.team",
     "TestPlan": "documents.testplan.plan",
     "amend": "operations.amendments.amend",
@@ -97,6 +101,7 @@ _HOMES = {
     "collect": "operations.sessions.collect",
     "create_experiment": "operations.experiments.create",
     "current_run": "recording.current_run",
+    "current_session": "operations.sessions.session",
     "delete_experiment": "operations.experiments.delete",
     "diff": "operations.checks.diff",
     "export": "operations.runs.export",
@@ -138,6 +143,8 @@ __all__ = [
     "Run",
     "RuncardError",
     "RuncardWarning",
+    "Session",
+    "SessionInstance",
     "Team",
     "TestPlan",
     "__version__",
@@ -147,6 +154,7 @@ __all__ = [
     "collect",
     "create_experiment",
     "current_run",
+    "current_session",
     "delete_experiment",
     "diff",
     "export",

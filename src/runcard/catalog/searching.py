@@ -101,7 +101,9 @@ class _ListQuestion:
     def parameters(self) -> list[object]:
         return [value for one in self.conditions for value in one.parameters]
 
-    def rows(self, shown: list[Column], sort: Sequence[str], limit: int | None) -> list[tuple[Any, ...]]:
+    def rows(
+        self, shown: list[Column], sort: Sequence[str], limit: int | None, offset: int
+    ) -> list[tuple[Any, ...]]:
         order = [_order(self.columns, name) for name in sort]
         joins_of_order = list(self.columns.joins)
         values = ", ".join(self.columns.shown(column) for column in shown)
@@ -111,10 +113,11 @@ class _ListQuestion:
 
         def ask(joins: list[str]) -> list[tuple[Any, ...]]:
             # First the keys, so that few rows are read as a whole.
-            chosen = f"SELECT {keys} {source} {' '.join(joins)} {self.where} {by} LIMIT ?"
+            chosen = f"SELECT {keys} {source} {' '.join(joins)} {self.where} {by} LIMIT ? OFFSET ?"
             values = [*self.columns.parameters, *self.columns.parameters[: len(joins)], *self.parameters]
             found = self.database.query(
-                f"{outer} WHERE ({keys}) IN ({chosen}) {by}", [*values, MOST_ROWS if limit is None else limit]
+                f"{outer} WHERE ({keys}) IN ({chosen}) {by}",
+                [*values, MOST_ROWS if limit is None else limit, offset],
             )
             return [tuple(map(_plain_value, shown, row)) for row in found]
 
@@ -137,13 +140,14 @@ def list_table(
     columns: Sequence[str],
     sort: Sequence[str] = ("-started",),
     limit: int | None = None,
+    offset: int = 0,
 ) -> Table:
     """The rows of a table that pass the filters, with these columns, sorted by these: `-name` is from the largest down."""
     question = _ListQuestion(database, table)
     shown = [question.columns.find(name) for name in columns]
     _filter(question, filters)
-    rows = question.rows(shown, sort, limit)
-    total = question.count() if limit is not None and len(rows) == limit else len(rows)
+    rows = question.rows(shown, sort, limit, offset)
+    total = question.count() if offset or (limit is not None and len(rows) == limit) else len(rows)
     return Table(shown, rows, total)
 
 

@@ -24,6 +24,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard run --experiment personas -- python generate.py",
         "runcard experiment show personas",
     ),
+    "install": (
+        "runcard install claude-code --dry-run",
+        "runcard install claude-code codex --user",
+        "runcard install cursor --mcp --allow-write",
+    ),
+    "uninstall": ("runcard uninstall claude-code codex --user",),
+    "hook": ("runcard hook claude-code Stop < event.json", "runcard hook --catch-up"),
     "import": (
         "runcard import claude-code",
         "runcard import codex --all --since 7d",
@@ -123,6 +130,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan validate": (f"runcard plan validate {_SOURCE}",),
     # Set up
     "doctor": ("runcard doctor", "runcard doctor --json"),
+    "mcp": ("runcard mcp", "claude mcp add runcard -- runcard mcp --allow-write"),
     "config": ("runcard config", "RUNCARD_OUTPUTS=runs runcard config --json"),
     "config trust": ("runcard config trust", "runcard config trust --list"),
     "completion": ("""echo 'eval "$(runcard completion bash)"' >> ~/.bashrc""",),

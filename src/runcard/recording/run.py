@@ -33,7 +33,7 @@ from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
 from runcard.store.runs.config_file import read_config
-from runcard.store.runs.directory import join_run
+from runcard.store.runs.directory import discard_run, join_run
 from runcard.store.runs.heartbeat import write_heartbeat
 from runcard.store.runs.open_journals import OwnJournal
 
@@ -264,6 +264,19 @@ class JournalEvents(EventRecorder):
         finally:
             journal.close()
         return None
+
+    @property
+    def writer(self) -> str | None:
+        """The name under which this process writes events; None as long as it has written none."""
+        return None if self._journal is None else self._journal.head.writer
+
+    def discard(self) -> None:
+        """Remove the run, which is open, with all files in its directory."""
+        HEARTBEAT.end(self.run_id)
+        self.end_token_counts(0)
+        if self._journal is not None:
+            self._journal.close()
+            discard_run(self.path)
 
 
 def open_journal_events() -> list[JournalEvents]:

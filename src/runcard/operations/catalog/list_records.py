@@ -90,11 +90,14 @@ def list_records(
     columns: Sequence[str] | None = None,
     sort: Sequence[str] | None = None,
     limit: int | None = None,
+    offset: int = 0,
     catalog: str | None = None,
+    stores: list[str] | None = None,
 ) -> RecordList:
     """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named.
 
     Without `sort` they are sorted by time, newest first, and plans by project, source and method.
+    `stores` are those that the catalog is brought up to date with; by default all that are known.
     """
     table = what if what in _ALWAYS else RECORDS
     wanted = tuple(columns) if columns is not None else DEFAULT_COLUMNS[what]
@@ -105,10 +108,11 @@ def list_records(
     is_search = what == RECORDS and asked == Filters(text=asked.text) and asked.text is not None
     projects = projects_to_ask() if are_plans or is_search else ()
     experiments = experiments_to_ask() if what == EXPERIMENTS else ()
-    stores: list[str] | None = [] if are_plans else None
-    with open_catalog(stores, catalog, projects=projects, experiments=experiments) as database:
+    with open_catalog(
+        [] if are_plans else stores, catalog, projects=projects, experiments=experiments
+    ) as database:
         order = _SORT.get(what, NEWEST_FIRST) if sort is None else sort
-        found = list_table(database, table, _with_kind(asked, kind), names, order, limit)
+        found = list_table(database, table, _with_kind(asked, kind), names, order, limit, offset)
         missing = tuple((unreachable_projects if are_plans else unreachable_stores)(database))
         warning = database.warning
         plans = list_table(database, PLANS, asked, ["path"], (), 1).total if is_search else 0

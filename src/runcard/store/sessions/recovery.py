@@ -14,6 +14,7 @@ from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import TEAM
 from runcard.documents.reader import load_document
 from runcard.documents.session.events import COLLECTION_STARTED
+from runcard.documents.session.live_events import SESSION_STARTED
 from runcard.documents.session.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
@@ -24,7 +25,8 @@ from runcard.store.journal import is_orphaned, try_lock
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ledger_search import has_document
 from runcard.store.locks import lock_folder
-from runcard.store.own_directories import check_own, list_own
+from runcard.store.own_directories import check_own, list_own, own_entry
+from runcard.store.remove_tree import remove_tree
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
 
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
@@ -81,6 +83,8 @@ def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
         if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
             with lock_folder(layout.own_folder(store)):
                 for path in _entries(store):
+                    if layout.is_new_live_session(path):
+                        _remove_unnamed(store, path)
                     session = _session_of(store, path)
                     descriptor = session and _lock(session.path)
                     if session is not None and descriptor is not None:
@@ -98,8 +102,16 @@ def _entries(store: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(list_own(store, folder))]
 
 
+def _remove_unnamed(store: str, path: str) -> None:
+    """Remove the directory of a session whose process was killed before it had its name: it is made under this lock."""
+    with contextlib.suppress(OSError, RuncardError), own_entry(store, path) as (folder, name):
+        remove_tree(name, dir_fd=folder)
+
+
 def _session_of(store: str, path: str) -> AbandonedSession | None:
-    """The session of an entry of `.open/`, if it is one."""
+    """The collection that left an entry of `.open/`, if one did. A session that is recorded is none, whatever its id."""
+    if layout.is_live_session(path):
+        return None
     directory = layout.closing_of(path) or path
     name = layout.collected_name(directory)
     if name is None:
@@ -107,7 +119,7 @@ def _session_of(store: str, path: str) -> AbandonedSession | None:
     if directory == path:
         is_directory = os.path.isdir(path) and not os.path.islink(path)  # a link may lead to a session
         return AbandonedSession(path, name) if is_directory else None
-    if os.path.isdir(directory):
+    if os.path.isdir(path) or (os.path.isdir(directory) and not layout.is_live_session(directory)):
         return None  # it has no final name yet: the entry of the directory itself counts
     session = os.path.join(store, name)
     if os.path.isdir(session):
@@ -142,7 +154,7 @@ def _is_empty(directory: str) -> bool:
 def _is_session_journal(journal: int) -> bool:
     """Whether a journal is that of a session, by its first line, which may be missing after a kill."""
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
-    return not newline or COLLECTION_STARTED.encode() in line
+    return not newline or any(name.encode() in line for name in (COLLECTION_STARTED, SESSION_STARTED))
 
 
 def _remove(session: AbandonedSession) -> str:
