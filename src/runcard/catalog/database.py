@@ -13,7 +13,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 from urllib.parse import quote
 
-from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, INDEXES, TABLES, VERSION, VIEWS
+from runcard.catalog.tables import (
+    APPLICATION_ID,
+    COLUMNS_OF,
+    INDEXES,
+    TABLES,
+    TOTAL_COLUMNS,
+    TOTAL_KEYS,
+    USAGE_COLUMNS,
+    VERSION,
+    VIEWS,
+)
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
 from runcard.errors import StoreError
 from runcard.files import locked, printable
 from runcard.files.user_folders import make_own_folder
@@ -30,6 +41,15 @@ _INSERT = {
     table: f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names of our own
     for table, columns in COLUMNS_OF.items()
 }
+_TOTALS = "usage_totals"
+_ADD_TOTALS = (
+    f"INSERT INTO {_TOTALS} ({', '.join((*TOTAL_KEYS, *TOTAL_COLUMNS))}) "  # noqa: S608
+    f"VALUES ({', '.join('?' * len((*TOTAL_KEYS, *TOTAL_COLUMNS)))}) ON CONFLICT ({', '.join(TOTAL_KEYS)}) "
+    f"DO UPDATE SET {', '.join(f'{name} = {_TOTALS}.{name} + excluded.{name}' for name in TOTAL_COLUMNS)}"
+)
+_DROP_EMPTY_TOTALS = (
+    f"DELETE FROM {_TOTALS} WHERE {' AND '.join(f'{key} = ?' for key in TOTAL_KEYS)} AND parts = 0"  # noqa: S608
+)
 _DELETE = [f"DELETE FROM {table} WHERE {columns[0]} = ?" for table, columns in COLUMNS_OF.items()]  # noqa: S608
 _NAME = COLUMNS_OF["records"].index("name")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -220,7 +240,7 @@ class CatalogDatabase:
         with self.writing():
             self._remove(store, [record[_NAME] for record in rows["records"]])
             for table, some in rows.items():
-                self._connection.executemany(_INSERT[table], some)
+                self._connection.executemany(_ADD_TOTALS if table == _TOTALS else _INSERT[table], some)
 
     def remove(self, store: int, names: Sequence[str]) -> None:
         """Remove records of a store, those that are there."""
@@ -232,8 +252,25 @@ class CatalogDatabase:
         sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
         found = self.query(sql, (store, json.dumps(names))).fetchall()
         if found:
+            self._take_off_totals([number for (number,) in found])
             for delete in _DELETE:
                 self._connection.executemany(delete, found)
+
+    def _take_off_totals(self, records: Sequence[int]) -> None:
+        totals = UsageTotals()
+        for record in records:
+            usage = self.query(f"SELECT {', '.join(USAGE_COLUMNS)} FROM usage WHERE record = ?", (record,))  # noqa: S608
+            columns = ", ".join(OF_RECORDS.values())
+            values = self.query(f"SELECT {columns} FROM records WHERE id = ?", (record,)).fetchone()  # noqa: S608
+            facts = self.query(
+                "SELECT key, number, text FROM facts WHERE record = ? AND key >= ? AND key < ?",
+                (record, LABEL, f"{LABEL[:-1]}/"),
+            )
+            labels = [(key, label_value(number, text)) for key, number, text in facts]
+            totals.add(dict(zip(OF_RECORDS, values, strict=True)), labels, usage)
+        rows = totals.rows(-1)
+        self._connection.executemany(_ADD_TOTALS, rows)
+        self._connection.executemany(_DROP_EMPTY_TOTALS, [row[: len(TOTAL_KEYS)] for row in rows])
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, TableRows
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TEXT_COLUMNS
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
 from runcard.store import layout
@@ -69,6 +70,7 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
     database.make_indexes()
+    _check_open_runs(database, number)
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
@@ -84,12 +86,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
         return _unreachable(database, store, number)
     if before is None:
         return _fill_once(database, store, number, wait)
-    running = [
-        name
-        for (name,) in database.query(
-            "SELECT name FROM records WHERE store = ? AND status = 'running'", (number,)
-        )
-    ]
+    running = [name for name, *_ in _open_runs(database, number)]
     if now == before and not running:
         return None
     known = _fingerprints(database, number)
@@ -109,7 +106,9 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     _put_all(database, number, changed, store, None)
     removed = (suspects & known.keys()) - places.keys()
     database.remove(number, sorted(removed))
-    _set_cursor(database, number, now)
+    _check_open_runs(database, number)
+    if now != before:
+        _set_cursor(database, number, now)
     return FillResult(store, len(known), len(changed), len(removed))
 
 
@@ -124,6 +123,32 @@ def forget(database: CatalogDatabase, store: str) -> None:
     number = _store_number(database, store)
     database.remove(number, list(_fingerprints(database, number)))
     database.query("DELETE FROM stores WHERE id = ?", (number,))
+
+
+def _open_runs(database: CatalogDatabase, store: int) -> list[tuple[str, str, str]]:
+    """The runs of a store that are open as far as the catalog knows: their names, paths and statuses."""
+    return database.query(
+        "SELECT name, path, status FROM records WHERE store = ? AND is_open = 1", (store,)
+    ).fetchall()
+
+
+def _check_open_runs(database: CatalogDatabase, number: int) -> None:
+    """Note which open runs are interrupted: nothing in a store changes when a process dies."""
+    for name, path, status in _open_runs(database, number):
+        now = _open_status(path)
+        if now is not None and now != status:
+            sql = "UPDATE records SET status = ? WHERE store = ? AND name = ? AND is_open = 1"
+            database.query(sql, (now, number, name))
+
+
+def _open_status(path: str) -> str | None:
+    from runcard.catalog.reading import open_status  # noqa: PLC0415 - as below
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
+
+    try:
+        return open_status(path, DirectoryRecord(path).raw_document)
+    except (RuncardError, OSError):
+        return None
 
 
 def _store_number(database: CatalogDatabase, store: str) -> int:
@@ -195,6 +220,7 @@ def _without_collector() -> Iterator[None]:
 def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableRows:
     """The rows of some records, whose numbers are `first` and those that follow."""
     tables: TableRows = {table: [] for table in COLUMNS_OF}
+    totals = UsageTotals()
     for own, place in enumerate(places, first):
         rows = read_rows(_record(place))
         if "problem" in rows.record and not os.path.lexists(place.path):
@@ -213,6 +239,11 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
         tables["files"] += [(own, *file) for file in rows.files]
         tables["relations"] += [(own, *relation) for relation in rows.relations]
         tables["texts"].append((own, *(rows.texts.get(name, "") for name in TEXT_COLUMNS)))
+        if rows.usage:
+            labels = [(key, label_value(*fact)) for key, fact in rows.facts.items() if key.startswith(LABEL)]
+            values = {name: rows.record.get(column) for name, column in OF_RECORDS.items()}
+            totals.add(values, labels, rows.usage)
+    tables["usage_totals"] = totals.rows()
     return tables
 
 

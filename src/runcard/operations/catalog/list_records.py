@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column
 from runcard.catalog.searching import Filters, list_table, unreachable_stores
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
 from runcard.operations.catalog.open import open_catalog
 
 RUNS, SESSIONS = "runs", "sessions"
@@ -78,7 +76,7 @@ def list_records(
         found = list_table(database, table, _with_kind(asked, kind), names, sort, limit)
         missing, warning = tuple(unreachable_stores(database)), database.warning
     by_name = {column.name: column for column in found.columns}
-    rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
+    rows = [dict(zip(names, row, strict=True)) for row in found.rows]
     return RecordList([by_name[name] for name in wanted], rows, found.total, missing, warning)
 
 
@@ -86,21 +84,3 @@ def _with_kind(filters: Filters, kind: str | None) -> Filters:
     from dataclasses import replace  # noqa: PLC0415
 
     return replace(filters, kind=kind)
-
-
-def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run may be gone."""
-    if row.get("status") != "running" or row.get("kind") != "run":
-        return row
-    return row | {"status": run_status_now(row["path"])}
-
-
-def run_status_now(path: str) -> str | None:
-    """The status of a run that is running as far as the catalog knows."""
-    from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
-    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
-
-    try:
-        return status_now(path, DirectoryRecord(path).raw_document)
-    except (RuncardError, OSError, LookupError, TypeError):
-        return "running"
