@@ -79,7 +79,7 @@ class CatalogDatabase:
             self.uri = f"file:runcard-{os.getpid()}-{next(_memories)}?mode=memory&cache=shared"  # for readers
         else:
             self.uri = f"file:{quote(os.path.abspath(path))}"
-        with self._checked():
+        with self.checked():
             self._connection = self._open() if path is not None else self._open_in_memory()
 
     def __enter__(self) -> Self:
@@ -88,7 +88,7 @@ class CatalogDatabase:
     def __exit__(self, _: object = None, error: BaseException | None = None, *__: object) -> None:
         self._connection.close()
         if isinstance(error, sqlite3.Error):  # while rows were read
-            with self._checked():
+            with self.checked():
                 raise error
 
     def _open_in_memory(self) -> sqlite3.Connection:
@@ -179,7 +179,7 @@ class CatalogDatabase:
 
     def clear(self) -> None:
         """Start again with an empty catalog."""
-        with self._checked():
+        with self.checked():
             with self.locked("lock", _REPLACING):
                 self._connection.close()
                 self._replace()
@@ -190,7 +190,7 @@ class CatalogDatabase:
         """A transaction; of several processes, one writes at a time."""
         self.query("BEGIN IMMEDIATE")
         try:
-            with self._checked():
+            with self.checked():
                 yield
                 self._connection.execute("COMMIT")
         except BaseException:
@@ -200,16 +200,20 @@ class CatalogDatabase:
 
     def query(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """The rows of a question."""
-        with self._checked():
+        with self.checked():
             return self._connection.execute(sql, parameters)
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for another writer."""
+        self.query(f"PRAGMA busy_timeout = {max(0, round(seconds * 1000))}")
 
     def columns(self, cursor: sqlite3.Cursor) -> list[str]:
         """The names of the columns of a result."""
         return [column[0] for column in cursor.description or ()]
 
     @contextlib.contextmanager
-    def _checked(self) -> Iterator[None]:
-        """Raise what goes wrong as a CatalogError."""
+    def checked(self) -> Iterator[None]:
+        """Raise what goes wrong as a CatalogError; to be used where rows are read, too."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:

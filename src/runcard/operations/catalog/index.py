@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import FillResult, Progress, fill
 from runcard.errors import StoreError
 from runcard.files import printable
@@ -25,9 +25,27 @@ def index(
     with CatalogDatabase(catalog_path()) as database:
         if rebuild:
             database.clear()
+        done: list[str] = []
         for store in dict.fromkeys(map(os.path.realpath, stores)):
             note_store(store)
-            yield fill(database, store, progress)
+            yield _fill(database, store, done, progress)
+            done.append(store)
+
+
+def _fill(
+    database: CatalogDatabase, store: str, done: Sequence[str], progress: Progress | None
+) -> FillResult:
+    """Fill a store. A catalog that turns out to be damaged is replaced, and the stores that are done are read again."""
+    try:
+        with database.checked():
+            return fill(database, store, progress)
+    except CatalogError as error:
+        if not error.is_damaged:
+            raise
+    database.clear()
+    for earlier in done:
+        fill(database, earlier)
+    return fill(database, store, progress)
 
 
 def _stores_below(root: str) -> list[str]:

@@ -13,7 +13,7 @@ def complete_record(beginning: str) -> list[tuple[str, str]]:
         return []
     latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
     try:
-        with open_catalog() as database:
+        with open_catalog(reads_all=False) as database:
             return [*latest, *names_beginning_with(database, beginning, _MOST)]
     except (RuncardError, OSError):
         return latest

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up, was_read
@@ -14,7 +15,7 @@ from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
 
 _FILE = "catalog.db"
-_PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time
+_PATIENCE = 4.0  # seconds to wait for other processes before a question, in all
 
 
 def catalog_path(settings: Settings | None = None) -> str:
@@ -40,15 +41,17 @@ def is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
+def open_catalog(
+    stores: list[str] | None = None, path: str | None = None, *, reads_all: bool = True
+) -> Iterator[CatalogDatabase]:
     """The catalog, or that in another file, up to date with these stores, by default with all that are known.
 
     If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
-    if it cannot be used at all, the stores are read into one in memory.
+    if it cannot be used at all, the stores are read into one in memory, unless `reads_all` is false.
     """
     wanted = stores_to_ask() if stores is None else stores
     try:
-        with _current_catalog(wanted, path) as database:
+        with _current_catalog(wanted, path, reads_all=reads_all) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
@@ -58,22 +61,27 @@ def open_catalog(stores: list[str] | None = None, path: str | None = None) -> It
         raise
 
 
-def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
+def _current_catalog(stores: list[str], path: str | None, *, reads_all: bool) -> CatalogDatabase:
+    deadline = monotonic() + _PATIENCE
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
+        if not reads_all:
+            raise
         return _in_memory(stores, error)
     try:
         try:
-            _catch_up_all(database, stores)
+            _catch_up_all(database, stores, deadline)
         except CatalogError as error:
             if not error.is_damaged:
                 raise
             database.clear()
-            _catch_up_all(database, stores)
+            _catch_up_all(database, stores, deadline)
     except StoreError as error:
         if not all(was_read(database, store) for store in stores):
             database.__exit__()
+            if not reads_all:
+                raise
             return _in_memory(stores, error)
         database.warning = f"{error.message}: this may not be the newest"
     except BaseException:
@@ -82,13 +90,17 @@ def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
     return database
 
 
-def _catch_up_all(database: CatalogDatabase, stores: list[str]) -> None:
-    for store in stores:
-        catch_up(database, store, _PATIENCE)
+def _catch_up_all(database: CatalogDatabase, stores: list[str], deadline: float) -> None:
+    """Catch up with stores. Other processes are waited for until the deadline, however many stores there are."""
+    with database.checked():
+        for store in stores:
+            left = max(0, deadline - monotonic())
+            database.wait_at_most(left)
+            catch_up(database, store, left)
 
 
 def _in_memory(stores: list[str], error: StoreError) -> CatalogDatabase:
     database = CatalogDatabase(None)
-    _catch_up_all(database, stores)
+    _catch_up_all(database, stores, monotonic())  # which nothing else uses
     database.warning = f"{error.message}: all records were read instead"
     return database
