@@ -114,7 +114,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
 
 def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
-    with database.locked("filling", wait):
+    with database.locked("filling", wait, number):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
@@ -153,22 +153,23 @@ def _open_status(path: str) -> str | None:
 
 def _store_number(database: CatalogDatabase, store: str) -> int:
     path = json_name(os.path.abspath(store)).text
-    found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+    own, sql = (database.host, path), "SELECT id FROM stores WHERE host = ? AND path = ?"
+    found = database.query(sql, own).fetchone()
     if found is None:
-        database.query("INSERT OR IGNORE INTO stores (path) VALUES (?)", (path,))
-        found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+        database.query("INSERT INTO stores (host, path) VALUES (?, ?) ON CONFLICT DO NOTHING", own)
+        found = database.query(sql, own).fetchone()
     return int(found[0])
 
 
 def was_read(database: CatalogDatabase, store: str) -> bool:
     """Whether the rows of a store are all there, even if they are not the newest."""
     path = json_name(os.path.abspath(store)).text
-    sql = "SELECT 1 FROM stores WHERE path = ? AND (cursor IS NOT NULL OR NOT is_reachable)"
-    return database.query(sql, (path,)).fetchone() is not None
+    sql = "SELECT 1 FROM stores WHERE host = ? AND path = ? AND (cursor IS NOT NULL OR is_reachable = 0)"
+    return database.query(sql, (database.host, path)).fetchone() is not None
 
 
 def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
-    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable"
+    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable = 1"
     database.query(sql, (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)

@@ -1,4 +1,4 @@
-"""Questions in SQL: read-only, whatever they are, and bounded in time, rows and memory.
+"""Questions in SQL to a file: read-only, whatever they are, and bounded in time, rows and memory.
 
 The database itself refuses everything but reading: the file is opened read-only, and an authorizer allows only what a SELECT
 needs. A statement that runs too long is interrupted.
@@ -8,9 +8,10 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from runcard.catalog.database import CatalogError
+from runcard.catalog.catalog_error import CatalogError
+from runcard.catalog.engine import SqlRows
 from runcard.errors import UsageError
 
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
@@ -20,15 +21,6 @@ _LONGEST_VALUE = 16 << 20  # bytes
 _LONGEST_SQL = 1 << 20
 _LARGEST_ANSWER = 64 << 20  # bytes of texts
 _MEMORY = 256 << 20  # bytes of all connections of this process
-
-
-class SqlRows(NamedTuple):
-    """The answer to a question in SQL."""
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-    is_cut: bool  # whether there are more rows than were allowed
-    warning: str | None = None  # why the catalog is not up to date
 
 
 def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:

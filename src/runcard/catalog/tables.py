@@ -23,11 +23,13 @@ _COST = "cost INTEGER, known_cost INTEGER, at_least INTEGER NOT NULL DEFAULT 0"
 TABLES = f"""
 CREATE TABLE stores (
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
+    host TEXT NOT NULL DEFAULT '',  -- on which it is; empty where a catalog belongs to one machine
+    path TEXT NOT NULL,
     is_reachable INTEGER NOT NULL DEFAULT 1,
-    cursor TEXT  -- what the store looked like when it was read last; null: it must be read
+    cursor TEXT,  -- what the store looked like when it was read last; null: it must be read
+    UNIQUE (host, path)
 );
-CREATE TABLE next_record (number INTEGER NOT NULL);  -- the id of the next record: a writer takes as many as it needs
+CREATE TABLE next_record (number INTEGER NOT NULL);  -- one row: the id of the next record: a writer takes as many as it needs
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
     store INTEGER NOT NULL,
@@ -149,6 +151,7 @@ CREATE TABLE relations (
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+FIRST_ROWS = "INSERT INTO next_record VALUES (1);"
 
 # Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
 # there are, is read from an index alone. `lists` have what people filter by most.
@@ -285,3 +288,14 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "relations": ("record", "type", "other_id", "sha256", "calls"),
     "texts": ("rowid", *TEXT_COLUMNS),
 }
+
+# How sums are added to those that are there; and how those of no parts are removed.
+USAGE_TOTALS = "usage_totals"
+ADD_TOTALS = (
+    f"INSERT INTO {USAGE_TOTALS} ({', '.join((*TOTAL_KEYS, *TOTAL_COLUMNS))}) "  # noqa: S608 - names of our own
+    f"VALUES ({', '.join('?' * len((*TOTAL_KEYS, *TOTAL_COLUMNS)))}) ON CONFLICT ({', '.join(TOTAL_KEYS)}) "
+    f"DO UPDATE SET {', '.join(f'{name} = {USAGE_TOTALS}.{name} + excluded.{name}' for name in TOTAL_COLUMNS)}"
+)
+DROP_EMPTY_TOTALS = (
+    f"DELETE FROM {USAGE_TOTALS} WHERE {' AND '.join(f'{key} = ?' for key in TOTAL_KEYS)} AND parts = 0"  # noqa: S608
+)

@@ -44,9 +44,10 @@ _NAMES = ("transcript_records", "transcript_files", "transcript_parts", "transcr
 _SEEN = """EXISTS (
     SELECT 1 FROM transcript_records t WHERE t.store = r.store AND t.name = r.name AND t.fingerprint = r.fingerprint{}
 )"""
-_INDEXED = _SEEN.format(" AND t.is_complete")
+_INDEXED = _SEEN.format(" AND t.is_complete = 1")
 _INSERT = {
-    "transcript_records": "INSERT OR REPLACE INTO transcript_records VALUES (?, ?, ?, ?)",
+    "transcript_records": "INSERT INTO transcript_records VALUES (?, ?, ?, ?) ON CONFLICT (store, name) "
+    "DO UPDATE SET fingerprint = excluded.fingerprint, is_complete = excluded.is_complete",
     "transcript_files": "INSERT INTO transcript_files VALUES (?, ?, ?, ?, ?, ?, ?)",
     "transcript_parts": "INSERT INTO transcript_parts VALUES (?, ?, ?, ?)",
     "transcript_words": "INSERT INTO transcript_words (rowid, text) VALUES (?, ?)",

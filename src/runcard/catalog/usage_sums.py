@@ -5,7 +5,6 @@ session: there its calls were joined with those of the transcripts, so the run i
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -91,11 +90,11 @@ def usage_sums(
     day = _day(database, _STARTED) if by_time else None
     source = _Usage(by, day, wanted)
     try:
-        rows = database.query(source.sums, source.parameters).fetchall()
-    except (CatalogError, sqlite3.OperationalError) as error:
+        rows = database.rows(source.sums, source.parameters)
+    except CatalogError as error:
         if "overflow" not in str(error):
             raise
-        rows = database.query(source.each, source.parameters).fetchall()  # too large a sum: one by one
+        rows = database.rows(source.each, source.parameters)  # too large a sum: one by one
     return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
 
 
@@ -166,10 +165,10 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
     if wanted.left_out:
-        conditions.append("u.record NOT IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
     if wanted.only is not None:
-        conditions.append("u.record IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
@@ -206,7 +205,7 @@ def _count(
     sql = f"SELECT count(*) FROM records WHERE {condition}"  # noqa: S608 - text of our own
     (count,) = database.query(sql, parameters).fetchone()
     left_out = [*parameters, json.dumps(sorted(wanted.left_out))]
-    among = f"{sql} AND id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    among = f"{sql} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"  # noqa: S608
     (fewer,) = database.query(among, left_out).fetchone()
     return int(count - fewer)
 

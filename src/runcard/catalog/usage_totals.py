@@ -72,8 +72,15 @@ class UsageTotals:
                     groups[name, value, *day].append(part)
 
     def rows(self, sign: int = 1) -> list[tuple[Any, ...]]:
-        """The sums, in the order of TOTAL_KEYS and TOTAL_COLUMNS; to be added, or with -1 to be taken off."""
-        return [(*key, *_sums(parts, sign)) for key, parts in self._groups.items()]
+        """The sums, in the order of TOTAL_KEYS and TOTAL_COLUMNS; to be added, or with -1 to be taken off.
+
+        They are sorted, so that several writers wait for each other in the same order.
+        """
+        return [(*key, *_sums(parts, sign)) for key, parts in sorted(self._groups.items(), key=_key)]
+
+
+def _key(item: tuple[TotalKey, list[Part]]) -> TotalKey:
+    return item[0]
 
 
 def _part(row: Sequence[Any]) -> Part:
