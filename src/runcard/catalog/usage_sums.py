@@ -13,6 +13,7 @@ from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
 from runcard.catalog.rows import RUN, SESSION
 from runcard.catalog.tables import FIGURES
+from runcard.catalog.totals_question import TotalsQuestion, totals_for
 from runcard.errors import UsageError
 
 _TEXTS = {
@@ -34,6 +35,7 @@ _UNPRICED = (
     "u.cost IS NULL AND coalesce(u.input, u.output) IS NOT NULL AND coalesce(u.token_source, '') != 'partial'"
 )
 _STARTED = "u.started"
+_MOST_LEFT_OUT = 2000  # records whose usage is taken off the sums
 _FROM = "FROM usage u"
 _RECORDS = "JOIN records r ON r.id = u.record"
 
@@ -71,6 +73,7 @@ class UsageFilter(NamedTuple):
 
     since: int | None = None  # milliseconds: only what started since
     left_out: Collection[int] = ()  # numbers of records
+    until: int | None = None  # milliseconds: only what started before
     only: Collection[int] | None = None
 
 
@@ -87,15 +90,57 @@ def usage_sums(
     """Usage by these dimensions, and by the local day with `by_time`."""
     for name in by:
         check_dimension(name)
-    day = _day(database, _STARTED) if by_time else None
-    source = _Usage(by, day, wanted)
+    totals = totals_for(by, wanted.since, by_time=by_time) if wanted.only is None else None
+    rows = None if totals is None else _rows_of_totals(database, totals, by, wanted)
+    if rows is None:
+        rows = _rows_of_usage(database, by, wanted, by_time=by_time)
+    return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+
+
+def _rows_of_usage(
+    database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
+) -> list[tuple[Any, ...]]:
+    """The sums of all parts, one by one where they are too large for the database."""
+    source = _Usage(by, _day(database) if by_time else None, wanted)
     try:
-        rows = database.rows(source.sums, source.parameters)
+        return database.rows(source.sums, source.parameters)
     except CatalogError as error:
         if "overflow" not in str(error):
             raise
-        rows = database.rows(source.each, source.parameters)  # too large a sum: one by one
-    return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+        return database.rows(source.each, source.parameters)
+
+
+def _rows_of_totals(
+    database: CatalogDatabase, totals: TotalsQuestion, by: Sequence[str], wanted: UsageFilter
+) -> list[tuple[Any, ...]] | None:
+    """The same by the sums that are kept, without the records that are left out; None where they cannot tell."""
+    if len(wanted.left_out) > _MOST_LEFT_OUT:
+        return None
+    found = totals.rows(database)
+    if found is None:
+        return None
+    added: dict[tuple[Any, ...], list[int]] = {}
+    _add(added, found, len(by), 1)
+    if wanted.left_out:
+        of_these = UsageFilter(wanted.since, only=wanted.left_out)
+        _add(added, _rows_of_usage(database, by, of_these, by_time=totals.by_time), len(by), -1)
+    if totals.cut is not None:  # a slot that begins before the time
+        part = _rows_of_usage(
+            database, by, UsageFilter(totals.cut[0], until=totals.cut[1]), by_time=totals.by_time
+        )
+        _add(added, part, len(by), 1)
+    return [(*key, *sums) for key, sums in added.items() if sums[0]]
+
+
+def _add(
+    added: dict[tuple[Any, ...], list[int]], rows: Sequence[tuple[Any, ...]], keys: int, sign: int
+) -> None:
+    for row in rows:
+        texts = (None if value is None else _text(value) for value in row[:keys])
+        key = (*texts, *row[keys : keys + 2])
+        sums = added.setdefault(key, [0] * (len(row) - len(key)))
+        for place, value in enumerate(row[len(key) :]):
+            sums[place] += sign * (value or 0)
 
 
 class _Usage:
@@ -141,10 +186,10 @@ def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageGroup:
     )
 
 
-def _day(database: CatalogDatabase, time: str) -> str:
+def _day(database: CatalogDatabase) -> str:
     (first,) = database.query("SELECT min(started) FROM usage").fetchone()
     (last,) = database.query("SELECT max(started) FROM usage").fetchone()
-    return local_day(time, first or 0, last or 0)
+    return local_day(_STARTED, first or 0, last or 0)
 
 
 def _text(value: object) -> str:
@@ -164,6 +209,9 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
     if wanted.since is not None:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
+    if wanted.until is not None:
+        conditions.append(f"{_STARTED} < ?")
+        parameters.append(wanted.until)
     if wanted.left_out:
         conditions.append("u.record NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
