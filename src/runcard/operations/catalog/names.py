@@ -18,7 +18,7 @@ def complete_record(
         return []
     latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
     try:
-        with open_catalog(stores, catalog) as database:
+        with open_catalog(stores, catalog, reads_all=False) as database:
             return [*latest, *names_beginning_with(database, beginning, _MOST)]
     except (RuncardError, OSError):
         return latest
