@@ -11,7 +11,8 @@ from typing import Any, Self, TypeVar
 
 from runcard.catalog.catalog_error import CatalogError
 from runcard.catalog.engine import DatabaseEngine, ResultRows, SqlRows, TableRows
-from runcard.catalog.tables import COLUMNS_OF
+from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS, USAGE_COLUMNS, USAGE_TOTALS
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
 from runcard.settings.value_types import is_server_url
 
 __all__ = ["CatalogDatabase", "CatalogError", "TableRows"]
@@ -29,7 +30,7 @@ class CatalogDatabase:
         """Open the catalog in a file or at a URL; without a place, make one that only this process has, in memory."""
         self.warning: str | None = None  # why it is not up to date
         self._engine = _engine_of(place)
-        with self._checked():
+        with self.checked():
             self._engine.open()
         self.path = self._engine.name
         self.host = self._engine.host  # whose stores this process sees
@@ -55,16 +56,16 @@ class CatalogDatabase:
 
     def clear(self) -> None:
         """Start again with an empty catalog; of one that several hosts share, remove what this host wrote."""
-        with self._checked():
+        with self.checked():
             self._engine.clear()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction."""
-        with self._checked():
+        with self.checked():
             self._engine.begin()
         try:
-            with self._checked():
+            with self.checked():
                 yield
                 self._engine.commit()
         except BaseException:
@@ -74,20 +75,25 @@ class CatalogDatabase:
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> ResultRows:
         """The rows of a question."""
-        with self._checked():
+        with self.checked():
             return self._engine.execute(sql, [_storable(value) for value in parameters])
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a question."""
-        with self._checked():
+        with self.checked():
             return self._engine.execute(sql, [_storable(value) for value in parameters]).fetchall()
 
     def batches(
         self, sql: str, parameters: Sequence[Any] = (), size: int = 10_000
     ) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a question, of which no more than one batch is in memory."""
-        with self._checked():
+        with self.checked():
             yield from self._engine.batches(sql, [_storable(value) for value in parameters], size)
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for another writer."""
+        with self.checked():
+            self._engine.wait_at_most(seconds)
 
     def columns(self, cursor: ResultRows) -> list[str]:
         """The names of the columns of a result."""
@@ -103,12 +109,12 @@ class CatalogDatabase:
 
     def forget_words(self, tables: Sequence[str]) -> None:
         """Remove the tables of the search index over transcripts."""
-        with self._checked():
+        with self.checked():
             self._engine.forget_words(tables)
 
     @contextlib.contextmanager
-    def _checked(self) -> Iterator[None]:
-        """Raise what goes wrong as a CatalogError."""
+    def checked(self) -> Iterator[None]:
+        """Raise what goes wrong as a CatalogError; to be used where rows are read, too."""
         try:
             yield
         except self._engine.failures as error:
@@ -116,7 +122,7 @@ class CatalogDatabase:
 
     def make_indexes(self) -> None:
         """Make the indexes that are missing."""
-        with self._checked():
+        with self.checked():
             found = self._engine.names("index")
         if missing := [name for name in self._engine.indexes if name not in found]:
             with self.writing():
@@ -140,8 +146,9 @@ class CatalogDatabase:
         def put() -> None:
             with self.writing():
                 self._engine.lock_store(store)
-                self._remove(store, [record[_NAME] for record in rows["records"]])
-                self._engine.insert(rows)
+                taken_off = self._remove(store, [record[_NAME] for record in rows["records"]])
+                self._engine.insert({table: some for table, some in rows.items() if table != USAGE_TOTALS})
+                self._engine.add_totals(_in_order([*taken_off, *rows.get(USAGE_TOTALS, [])]))
 
         self._again(put)
 
@@ -151,16 +158,34 @@ class CatalogDatabase:
         def remove() -> None:
             with self.writing():
                 self._engine.lock_store(store)
-                self._remove(store, names)
+                self._engine.add_totals(self._remove(store, names))
 
         if names:
             self._again(remove)
 
-    def _remove(self, store: int, names: Sequence[str]) -> None:
+    def _remove(self, store: int, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Remove records; what is to be taken off the sums."""
         sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
         found = self.query(sql, (store, json.dumps(names))).fetchall()
-        if found:
-            self._engine.delete([record for (record,) in found])
+        records = [record for (record,) in found]
+        taken_off = self._totals_to_take_off(records)
+        if records:
+            self._engine.delete(records)
+        return taken_off
+
+    def _totals_to_take_off(self, records: Sequence[int]) -> list[tuple[Any, ...]]:
+        totals = UsageTotals()
+        for record in records:
+            usage = self.query(f"SELECT {', '.join(USAGE_COLUMNS)} FROM usage WHERE record = ?", (record,))  # noqa: S608
+            columns = ", ".join(OF_RECORDS.values())
+            values = self.query(f"SELECT {columns} FROM records WHERE id = ?", (record,)).fetchone()  # noqa: S608
+            facts = self.query(
+                "SELECT key, number, text FROM facts WHERE record = ? AND substr(key, 1, ?) = ?",
+                (record, len(LABEL), LABEL),
+            )
+            labels = [(key, label_value(number, text)) for key, number, text in facts]
+            totals.add(dict(zip(OF_RECORDS, values, strict=True)), labels, usage.fetchall())
+        return totals.rows(-1)
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do work that can be done twice. If the server restarts meanwhile, do it again."""
@@ -172,6 +197,11 @@ class CatalogDatabase:
                 if not isinstance(cause, Exception) or not self._engine.is_lost(cause):
                     raise
         return work()
+
+
+def _in_order(totals: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Sums by their keys: all writers change them in the same order, and so do not wait for each other in a circle."""
+    return sorted(totals, key=lambda row: row[: len(TOTAL_KEYS)])
 
 
 def _engine_of(place: str | None) -> DatabaseEngine:

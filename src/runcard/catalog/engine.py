@@ -53,6 +53,9 @@ class DatabaseEngine(Protocol):
     def batches(self, sql: str, parameters: Sequence[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a question, of which no more than one batch is in memory."""
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for another writer."""
+
     def begin(self) -> None: ...
 
     def commit(self) -> None: ...
@@ -64,6 +67,9 @@ class DatabaseEngine(Protocol):
 
     def insert(self, rows: TableRows) -> None:
         """Add the rows of records. Of rows with the same key, the first is added."""
+
+    def add_totals(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add to the sums in `usage_totals`, and remove those of no parts. The rows are in the order of their keys."""
 
     def delete(self, records: Sequence[int]) -> None:
         """Remove all rows of these records."""

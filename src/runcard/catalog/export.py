@@ -27,6 +27,7 @@ _SOURCES = {
     "sessions": _Source("v1_sessions"),
     "instances": _Source("v1_instances", ", i.instance_id"),
     "usage": _Source("v1_usage", ", u.number"),
+    "counted_usage": _Source("v1_counted_usage", ", u.number"),
     "calls": _Source("v1_calls", ", c.number"),
     "values": _Source("v1_values", ", f.key"),
     "files": _Source("v1_files", ", f.is_input DESC, f.path"),
@@ -79,7 +80,7 @@ def table_batches(
 
 def _conditions(database: CatalogDatabase, table: str, filters: Filters) -> Iterator[Condition]:
     """The filters as SQL. Those of instances and calls are about each of them; a model is that of a row, where rows have one."""
-    if table == "usage" and filters.model is not None:
+    if table in {"usage", "counted_usage"} and filters.model is not None:
         yield Condition("instr(lower(u.model), ?) > 0", (lower_ascii(filters.model),))
         filters = replace(filters, model=None)
     if filters == Filters():

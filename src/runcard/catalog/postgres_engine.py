@@ -19,6 +19,8 @@ from runcard.catalog.catalog_error import CatalogError
 from runcard.catalog.engine import SqlRows, TableRows
 from runcard.catalog.postgres_sql import postgres_sql
 from runcard.catalog.postgres_tables import (
+    ADD_TOTALS,
+    DROP_EMPTY_TOTALS,
     INDEXED_TEXTS,
     INDEXES,
     LONGEST_NAME,
@@ -28,7 +30,7 @@ from runcard.catalog.postgres_tables import (
     postgres_types,
     without_comments,
 )
-from runcard.catalog.tables import COLUMNS_OF
+from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS
 from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import phrases_to_find, split_words
 from runcard.errors import StoreError
@@ -166,7 +168,7 @@ class PostgresEngine:
     def _remove_own(self) -> None:
         """Remove the stores of this host, and their records."""
         others = self._connection.execute("SELECT 1 FROM stores WHERE host != %s LIMIT 1", (self.host,))
-        tables = [*self.names("table") - {"next_record"}]
+        tables = sorted(self.names("table") - {"next_record"})
         if others.fetchone() is None:
             self._connection.execute(f"TRUNCATE {', '.join(tables)}")
             return
@@ -187,6 +189,11 @@ class PostgresEngine:
             cursor.execute(postgres_sql(sql), parameters)
             while batch := cursor.fetchmany(size):
                 yield batch
+
+    def wait_at_most(self, seconds: float) -> None:
+        self._connection.execute(
+            "SELECT set_config('lock_timeout', %s, false)", (str(max(1, round(seconds * 1000))),)
+        )
 
     def begin(self) -> None:
         self._connection.execute("BEGIN")
@@ -232,6 +239,14 @@ class PostgresEngine:
                 is_large = sum(map(len, terms)) > _MOST_TERMS
                 vector = None if is_large else " ".join(f"'{term}'" for term in terms)
                 copy.write_row((record, *map(_storable_text, texts), every, vector))
+
+    def add_totals(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(postgres_sql(ADD_TOTALS), rows)
+                taken_off = [row[: len(TOTAL_KEYS)] for row in rows if row[len(TOTAL_KEYS)] < 0]
+                if taken_off:
+                    cursor.executemany(postgres_sql(DROP_EMPTY_TOTALS), taken_off)
 
     def delete(self, records: Sequence[int]) -> None:
         for table, columns in COLUMNS_OF.items():

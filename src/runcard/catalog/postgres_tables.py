@@ -6,7 +6,17 @@ what the other needs.
 
 import re
 
-from runcard.catalog.tables import COLUMNS_OF, FIRST_ROWS, TABLES, TIME, VERSION, VIEWS
+from runcard.catalog import tables
+from runcard.catalog.tables import (
+    COLUMNS_OF,
+    FIRST_ROWS,
+    TABLES,
+    TIME,
+    TOTAL_KEYS,
+    USAGE_TOTALS,
+    VERSION,
+    VIEWS,
+)
 
 SCHEMA = f"runcard_v{VERSION}"
 
@@ -39,6 +49,13 @@ _FUNCTIONS = r"""CREATE FUNCTION number_text(number DOUBLE PRECISION) RETURNS TE
 $$;"""
 _UNBOUNDED = ("instances", "files", "relations")  # their keys can be too long for an index
 
+# Values can be too long for an index; that of their digests finds them.
+_TOTAL_KEY = "(dimension, md5(value), slot, md5(model), token_source)"
+ADD_TOTALS = tables.ADD_TOTALS.replace(f"ON CONFLICT ({', '.join(TOTAL_KEYS)})", f"ON CONFLICT {_TOTAL_KEY}")
+DROP_EMPTY_TOTALS = tables.DROP_EMPTY_TOTALS.replace("value = ?", "md5(value) = md5(?)").replace(
+    "model = ?", "md5(model) = md5(?)"
+)
+
 INDEXES = {
     "records_by_id": "records USING hash (record_id)",
     "records_by_start": "records (started DESC NULLS LAST, id)",
@@ -60,14 +77,19 @@ INDEXES = {
     "calls_by_cost": "calls (cost DESC NULLS LAST, record, number)",
     "calls_by_model": "calls (model, started DESC NULLS LAST)",
     "files_by_digest": "files (sha256)",
+    "records_by_usage": "records (last_usage, last_unknown_cost, undated_usage)",
+    "records_open": "records (store) WHERE is_open = 1",
+    "records_unreadable": "records (id) WHERE problem IS NOT NULL",
+    "usage_by_time": "usage (started)",
+    "relations_by_other": "relations USING hash (other_id)",
 }
 
 
 def create_statements() -> list[str]:
     """The statements that make the tables and views of a catalog, in the schema that is chosen."""
-    tables = [_table(statement) for statement in without_comments(TABLES).split(";") if statement.strip()]
+    own = [_table(statement) for statement in without_comments(TABLES).split(";") if statement.strip()]
     views = [f"CREATE VIEW {name} AS {postgres_view(select)}" for name, select in VIEWS.items()]
-    return [*tables, *_by_record(), _FUNCTIONS, FIRST_ROWS, *views]
+    return [*own, *_by_record(), _FUNCTIONS, FIRST_ROWS, *views]
 
 
 def without_comments(sql: str) -> str:
@@ -77,7 +99,7 @@ def without_comments(sql: str) -> str:
 def _table(statement: str) -> str:
     if "CREATE VIRTUAL TABLE texts" in statement:
         return _TEXTS
-    if _name(statement) in _UNBOUNDED:
+    if _name(statement) in (*_UNBOUNDED, USAGE_TOTALS):
         statement = re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", statement)
     return postgres_types(statement)
 
@@ -92,7 +114,12 @@ def postgres_types(statement: str) -> str:
 
 
 def _by_record() -> list[str]:
-    return [f"CREATE INDEX {table}_by_record ON {table} (record)" for table in _UNBOUNDED]
+    by_record = [f"CREATE INDEX {table}_by_record ON {table} (record)" for table in _UNBOUNDED]
+    return [
+        *by_record,
+        f"CREATE UNIQUE INDEX totals_by_key ON {USAGE_TOTALS} {_TOTAL_KEY}",
+        f"CREATE INDEX totals_by_slot ON {USAGE_TOTALS} (dimension, slot)",
+    ]
 
 
 def _name(statement: str) -> str:

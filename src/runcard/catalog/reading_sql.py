@@ -32,7 +32,7 @@ def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
             cursor = connection.execute(sql)
             rows = list(_limited(cursor, limit + 1))
         except sqlite3.Error as error:
-            raise _refused(error, seconds) from error
+            raise _damaged(error) or _refused(error, seconds) from error
         except sqlite3.Warning as warning:  # more than one statement
             raise UsageError(str(warning), hint="write one SELECT") from warning
         if cursor.description is None:
@@ -77,6 +77,13 @@ def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int
         return sqlite3.SQLITE_OK
     is_function = action == sqlite3.SQLITE_FUNCTION and name is not None
     return sqlite3.SQLITE_OK if is_function and name not in _FORBIDDEN_FUNCTIONS else sqlite3.SQLITE_DENY
+
+
+def _damaged(error: sqlite3.Error) -> CatalogError | None:
+    """The error of a catalog that is damaged, whatever the question was."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return None
+    return CatalogError(f"the catalog is damaged: {error}", is_damaged=True)
 
 
 def _refused(error: sqlite3.Error, seconds: float) -> UsageError:

@@ -14,7 +14,18 @@ from urllib.parse import quote
 
 from runcard.catalog.catalog_error import CatalogError
 from runcard.catalog.engine import SqlRows, TableRows
-from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, FIRST_ROWS, INDEXES, TABLES, VERSION, VIEWS
+from runcard.catalog.tables import (
+    ADD_TOTALS,
+    APPLICATION_ID,
+    COLUMNS_OF,
+    DROP_EMPTY_TOTALS,
+    FIRST_ROWS,
+    INDEXES,
+    TABLES,
+    TOTAL_KEYS,
+    VERSION,
+    VIEWS,
+)
 from runcard.catalog.word_split import split_words
 from runcard.errors import UsageError
 from runcard.files import locked, printable
@@ -159,6 +170,9 @@ class SqliteEngine:
         while batch := cursor.fetchmany(size):
             yield batch
 
+    def wait_at_most(self, seconds: float) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {max(0, round(seconds * 1000))}")
+
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
 
@@ -174,6 +188,11 @@ class SqliteEngine:
     def insert(self, rows: TableRows) -> None:
         for table, some in rows.items():
             self._connection.executemany(_INSERT[table], some)
+
+    def add_totals(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._connection.executemany(ADD_TOTALS, rows)
+        taken_off = [row[: len(TOTAL_KEYS)] for row in rows if row[len(TOTAL_KEYS)] < 0]
+        self._connection.executemany(DROP_EMPTY_TOTALS, taken_off)
 
     def delete(self, records: Sequence[int]) -> None:
         for delete in _DELETE:

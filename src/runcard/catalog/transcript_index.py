@@ -178,7 +178,7 @@ def _stale(database: CatalogDatabase) -> list[tuple[int, str, str, str]]:
     """The closed records that are not in the index as they are now."""
     sql = (
         "SELECT r.store, r.name, r.fingerprint, r.path FROM records r JOIN stores s ON s.id = r.store "  # noqa: S608
-        f"WHERE s.is_reachable = 1 AND coalesce(r.status, '') != 'running' AND NOT {_SEEN.format('')} AND s.host = ? ORDER BY r.id"
+        f"WHERE s.is_reachable = 1 AND r.is_open = 0 AND NOT {_SEEN.format('')} AND s.host = ? ORDER BY r.id"
     )
     return database.query(sql, (database.host,)).fetchall()
 
