@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column, Columns
 from runcard.catalog.conditions import Condition, comparison, lower_ascii, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.engine import words_of
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
 from runcard.errors import UsageError
@@ -213,15 +214,8 @@ def _filter_plans(question: _ListQuestion, filters: Filters) -> None:
     if filters.experiment is not None or filters.tags:
         raise UsageError("plans have no experiments and no tags", hint="use --status, --where or --text")
     if filters.text is not None:
-        for word in _words(filters.text):
+        for word in words_of(filters.text):
             question.add("instr(p.text, ?) > 0", word.lower())
-
-
-def _words(text: str) -> list[str]:
-    words = text.split()
-    if not words:
-        raise UsageError("there is nothing to search for", hint="write one or more words")
-    return words[:50]
 
 
 def _plain_value(column: Column, value: Any) -> Any:  # noqa: ANN401 - any type of the database

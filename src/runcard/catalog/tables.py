@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 6
+VERSION = 7
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
