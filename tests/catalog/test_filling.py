@@ -46,6 +46,7 @@ def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
         rows[table] = sorted(((keys[row[0]], *row[1:]) for row in found), key=repr)
     texts = database.query("SELECT rowid, name, summary, errors, labels FROM texts").fetchall()
     rows["texts"] = sorted(((keys[row[0]], *row[1:]) for row in texts), key=repr)
+    rows["usage_totals"] = sorted(database.query("SELECT * FROM usage_totals").fetchall())
     return rows
 
 

@@ -29,8 +29,8 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
 
 # Another record has this id and another content. A session can be collected again under its id: it gets another directory.
 _CONFLICT = (
-    "EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
-    "AND (o.kind = 'run' OR o.name = r.name))"
+    "CASE WHEN EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
+    "AND (o.kind = 'run' OR o.name = r.name)) THEN 1 ELSE 0 END"
 )
 _OF_SESSION = "FROM records r WHERE r.id = i.record"
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column, Columns
-from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
+from runcard.catalog.conditions import Condition, comparison, lower_ascii, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
@@ -17,9 +17,9 @@ MOST_ROWS = 10_000_000
 
 # A cost is known if that of every run with calls is. Experiments without runs have a folder.
 _EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
-    sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
-    CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
-    max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
+    count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
+    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
     WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
     LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
@@ -45,7 +45,7 @@ _COMMON = 2000  # records from which on a value is a common one
 _MODELS = (
     "WITH RECURSIVE known (model) AS (SELECT min(model) FROM {0} UNION ALL "
     "SELECT (SELECT min(o.model) FROM {0} o WHERE o.model > known.model) FROM known WHERE known.model IS NOT NULL) "
-    "SELECT model FROM known WHERE instr(lower(model), lower(?)) > 0"
+    "SELECT model FROM known WHERE instr(lower(model), ?) > 0"
 )
 
 
@@ -84,7 +84,7 @@ class _ListQuestion:
         self.conditions: list[Condition] = []
 
     def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
-        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON})"  # noqa: S608 - text of our own
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS some"  # noqa: S608 - text of our own
         return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:
@@ -199,7 +199,9 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
         if when is not None:
             question.add(f"{time} {sign} ?", time_value(when, now))
     if filters.model is not None:
-        question.add(f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", filters.model)
+        question.add(
+            f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", lower_ascii(filters.model)
+        )
     (_filter_plans if question.table == PLANS else _filter_records)(question, filters)
     if filters.where is not None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
@@ -221,11 +223,14 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
         by_record(start + stores, *filters.stores)
     if filters.records is not None:
-        question.add_records("SELECT value FROM json_each(?)", json.dumps(list(filters.records)))
+        question.add_records(
+            "SELECT CAST(value AS BIGINT) FROM json_each(?)", json.dumps(list(filters.records))
+        )
     for tag in filters.tags:
         question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:
-        question.add_records("SELECT rowid FROM texts WHERE texts MATCH ?", match_words(filters.text))
+        sql, parameters = question.database.records_with_words(filters.text)
+        question.add_records(sql, *parameters)
 
 
 def _filter_plans(question: _ListQuestion, filters: Filters) -> None:
@@ -241,12 +246,6 @@ def _words(text: str) -> list[str]:
     if not words:
         raise UsageError("there is nothing to search for", hint="write one or more words")
     return words[:50]
-
-
-def match_words(text: str) -> str:
-    """Words as a question to the search index: each must occur, as it is written; the last may go on."""
-    quoted = ['"' + word.replace('"', '""') + '"' for word in _words(text)]
-    return " AND ".join(quoted) + "*"
 
 
 def _plain_value(column: Column, value: Any) -> Any:  # noqa: ANN401 - any type of the database
@@ -332,7 +331,7 @@ def names_beginning_with(database: CatalogDatabase, beginning: str, most: int) -
     for name in ("record_id", "name"):
         sql = (
             f"SELECT {name}, kind, status, started FROM records "  # noqa: S608 - names of our own
-            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC LIMIT ?"
+            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC NULLS LAST LIMIT ?"
         )
         rows = database.query(sql, (beginning, len(beginning), beginning, most))
         found += [

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from runcard.catalog.columns import INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.conditions import time_value
-from runcard.catalog.reading_sql import SqlRows
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.searching import Filters
 from runcard.documents.times import format_time_ms, parse_time
 from runcard.encoding import JsonObject

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.searching import Filters, list_table, unreachable_projects, unreachable_stores
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
 from runcard.operations.catalog.open import experiments_to_ask, open_catalog, projects_to_ask
 
 RUNS, SESSIONS = "runs", "sessions"
@@ -121,7 +119,7 @@ def list_records(
         (f"no record has {name}", near and f"did you mean {near}?") for name, near in found.unknown
     )
     by_name = {column.name: column for column in found.columns}
-    rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
+    rows = [dict(zip(names, row, strict=True)) for row in found.rows]
     return RecordList(
         [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, unknown, plans
     )
@@ -131,21 +129,3 @@ def _with_kind(filters: Filters, kind: str | None) -> Filters:
     from dataclasses import replace  # noqa: PLC0415
 
     return replace(filters, kind=kind)
-
-
-def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run may be gone."""
-    if row.get("status") != "running" or row.get("kind") != "run":
-        return row
-    return row | {"status": run_status_now(row["path"])}
-
-
-def run_status_now(path: str) -> str | None:
-    """The status of a run that is running as far as the catalog knows."""
-    from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
-    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
-
-    try:
-        return status_now(path, DirectoryRecord(path).raw_document)
-    except (RuncardError, OSError, LookupError, TypeError):
-        return "running"

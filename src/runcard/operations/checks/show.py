@@ -94,6 +94,10 @@ def show_record(
 ) -> "ShownRun | ShownSession":
     """Read a run or a session; raises RuncardError if it cannot be read."""
     record = word if isinstance(word, Record) else open_record(word, limits)
+    if layout.is_live_session(record.path):
+        from runcard.operations.checks.show_session import show_open_session  # noqa: PLC0415 - few are open
+
+        return show_open_session(record)
     loaded = record.document(limits)
     document = loaded.to_dict()
     if not isinstance(loaded, Generation):

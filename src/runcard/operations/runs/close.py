@@ -17,9 +17,18 @@ def close(*runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = 
     A run is named in any way that the command line takes. One that cannot be closed raises an error; those before it are
     closed.
     """
-    if store is not None:
-        runs = (*runs, *open_runs(os.fspath(store)))
-    return [close_dead_run(os.path.abspath(_directory(os.fspath(run)))) for run in runs]
+    found = () if store is None else open_runs(os.fspath(store))
+    return [*(close_one(os.fspath(run)) for run in runs), *(close_one(run) for run in found)]
+
+
+def close_one(record: str, *, even_detached: bool = True) -> CloseResult:
+    """Close a run or a session that is open, if its process is gone; `even_detached`: also a session without a process."""
+    directory = os.path.abspath(_directory(record))
+    if layout.is_live_session(directory):
+        from runcard.operations.sessions.close_session import close_session  # noqa: PLC0415 - few are sessions
+
+        return close_session(directory, even_detached=even_detached)
+    return close_dead_run(directory)
 
 
 def _directory(run: str) -> str:
