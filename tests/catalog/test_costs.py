@@ -89,7 +89,7 @@ def test_an_unknown_cost_is_not_zero_and_not_hidden(cli: Cli) -> None:
     assert lines[SONNET].endswith("  $0.006")
     assert lines["a-model-of-ours"].endswith("unknown")
     assert lines["total"].endswith("≥ $0.006")
-    assert "Warning: no price, or not for all parts: a-model-of-ours" in outcome.err
+    assert "Warning: the price is unknown, or known only in part: a-model-of-ours" in outcome.err
 
 
 @pytest.mark.usefixtures("folder")

@@ -150,6 +150,11 @@ class Columns:
             self._facts[name] = Column(name, f"f{len(self._facts)}", "number")
         return self._facts[name]
 
+    @property
+    def facts(self) -> list[str]:
+        """The facts that were named."""
+        return list(self._facts)
+
     def is_fact(self, column: Column) -> bool:
         return column.name in self._facts
 

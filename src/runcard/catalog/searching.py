@@ -73,6 +73,7 @@ class Table(NamedTuple):
     columns: list[Column]
     rows: list[tuple[Any, ...]]
     total: int  # rows without the limit
+    unknown: tuple[tuple[str, str | None], ...] = ()  # what was named and no record has, with a similar name
 
 
 class _ListQuestion:
@@ -149,7 +150,30 @@ def list_table(
     _filter(question, filters)
     rows = question.rows(shown, sort, limit, offset)
     total = question.count() if offset or (limit is not None and len(rows) == limit) else len(rows)
-    return Table(shown, rows, total)
+    return Table(shown, rows, total, tuple(_unknown(question, filters, has_rows=bool(rows))))
+
+
+def _unknown(
+    question: _ListQuestion, filters: Filters, *, has_rows: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Values, and the status, that no record has: probably misspelt."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
+    ask = question.database.query
+    for name in question.columns.facts:
+        if ask("SELECT 1 FROM facts WHERE key = ? LIMIT 1", (name,)).fetchone() is None:
+            prefix = name.partition(".")[0] + "."
+            sql = "SELECT DISTINCT key FROM facts WHERE substr(key, 1, ?) = ? LIMIT 1000"
+            known = [key for (key,) in ask(sql, (len(prefix), prefix))]
+            yield name, next(iter(get_close_matches(name, known, 1)), None)
+    if filters.status is not None and not has_rows and "status" in question.columns.known:
+        sql = f"SELECT DISTINCT {question.columns.known['status'].sql} {_FROM[question.table]}"
+        known = [status for (status,) in ask(sql) if status is not None]
+        if known and filters.status not in {*known, "interrupted", "running"}:
+            yield (
+                f"status {filters.status}",
+                next(iter(get_close_matches(filters.status, known, 1, 0.4)), None),
+            )
 
 
 def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> tuple[str, Condition]:

@@ -52,4 +52,5 @@ def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
     for source in maker.inputs:
         yield printable(f"{indent}  from {source.path}")
         for above in source.made_by:
-            yield from _maker_lines(above, "made by ", f"{indent}    ")
+            verb = "made, by content, but later, by " if above.started_after(match) else "made by "
+            yield from _maker_lines(above, verb, f"{indent}    ")

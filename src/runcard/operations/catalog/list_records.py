@@ -65,6 +65,7 @@ class RecordList:
     unreachable: tuple[str, ...]  # stores, or projects of plans, that could not be looked at
     warning: str | None = None  # why the catalog is not up to date
     are_plans: bool = False
+    unknown: tuple[tuple[str, str | None], ...] = ()  # warnings about names that no record has, with hints
     plans: int = 0  # with the words that were searched for in records
 
     @property
@@ -114,10 +115,13 @@ def list_records(
         missing = tuple((unreachable_projects if are_plans else unreachable_stores)(database))
         warning = database.warning
         plans = list_table(database, PLANS, asked, ["path"], (), 1).total if is_search else 0
+    unknown = tuple(
+        (f"no record has {name}", near and f"did you mean {near}?") for name, near in found.unknown
+    )
     by_name = {column.name: column for column in found.columns}
     rows = [dict(zip(names, row, strict=True)) for row in found.rows]
     return RecordList(
-        [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, plans
+        [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, unknown, plans
     )
 
 

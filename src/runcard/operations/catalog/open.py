@@ -63,8 +63,8 @@ def experiments_to_ask() -> list[str]:
 
     here = map(layout.experiment_folder, experiment_names())
     at_hand = [os.path.realpath(folder) for folder in here if not os.path.islink(folder)]
-    noted = (experiment_folder_of(store) for store in known_stores())
-    return list(dict.fromkeys([*at_hand, *(folder for folder in noted if folder is not None)]))
+    of_stores = (experiment_folder_of(store) for store in known_stores())
+    return list(dict.fromkeys([*at_hand, *(folder for folder in of_stores if folder is not None)]))
 
 
 class _CatalogSources(NamedTuple):
