@@ -8,7 +8,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
-from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
+from runcard.plans.freshness import CORRUPTED, ELSEWHERE, FAILED, INCOMPLETE, status_of
 from runcard.plans.plan import Plan
 from runcard.plans.plan_files import PlanLocation, is_plan_name, no_project_warning, read_plan_file
 from runcard.plans.project import Project, check_folder, project_at
@@ -102,4 +102,4 @@ def _state(location: PlanLocation) -> tuple[str, str | None]:
         return STALE, error.message
     if reason in {CORRUPTED, INCOMPLETE, FAILED}:
         return INVALID, reason
-    return (STALE, reason) if reason else (FRESH, None)
+    return (FRESH, reason) if reason in {None, ELSEWHERE} else (STALE, reason)
