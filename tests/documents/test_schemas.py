@@ -34,7 +34,7 @@ DIGESTS = {
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
     "session-spec-1.0.0.json": "6f8975ae29e1b4dd970d0107f50b9383bda34102557e6b647bfed56d6f0c7ca7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "69a719f83e1ae83ad88cbbbe72e48839ad985dd3d9b1236670385fc67a94a4d6",
+    "team-2.0.0.json": "25b5a10470139159d13ba3786052805b5137fc1d58c8692b8ccdae78158248d9",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
     "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }
@@ -131,7 +131,7 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
         *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source"),
         *("server_tools", "calls", "models", "tool_uses", "errors_by_category"),
     }
-    imports = {"origin_session", "usage_incomplete", "metered_runs", "sources"}
+    imports = {"origin_session", "recorded_by", "usage_incomplete", "metered_runs", "sources"}
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {
         "": both | records | imports,
