@@ -61,7 +61,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog
 def put_run(catalog: CatalogDatabase, number: int, **values: Any) -> None:
     place = {"id": number, "store": 1, "name": f"n{number}", "path": f"/elsewhere/n{number}", "kind": "run"}
     row = place | {"is_archived": 0, "fingerprint": "", "record_id": f"run-{number}", "at_least": 0}
-    row |= {"errors": 0, "warnings": 0} | values
+    row |= {"errors": 0, "warnings": 0, "is_open": 0, "undated_usage": 0} | values
     columns = COLUMNS_OF["records"]
     marks = ", ".join("?" * len(columns))
     catalog.query(f"INSERT INTO records VALUES ({marks})", [row.get(name) for name in columns])

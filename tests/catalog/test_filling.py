@@ -19,7 +19,7 @@ from runcard.catalog.tables import APPLICATION_ID, VERSION
 from runcard.operations.amendments.amend import amend
 from runcard.operations.amendments.redact import redact
 from runcard.operations.archives.archive import archive
-from runcard.operations.archives.prune import candidates, prune
+from runcard.operations.archives.candidates import candidates, delete_intact
 from runcard.operations.archives.restore import restore
 from runcard.store.known_stores import forget_store, known_stores, note_store
 from runs.runs import record_one
@@ -46,6 +46,7 @@ def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
         rows[table] = sorted(((keys[row[0]], *row[1:]) for row in found), key=repr)
     texts = database.query("SELECT rowid, name, summary, errors, labels FROM texts").fetchall()
     rows["texts"] = sorted(((keys[row[0]], *row[1:]) for row in texts), key=repr)
+    rows["usage_totals"] = sorted(database.query("SELECT * FROM usage_totals").fetchall())
     return rows
 
 
@@ -120,7 +121,7 @@ class History:
 
     def prune(self) -> None:
         found = candidates([str(self.store)], max_size=0)
-        list(prune(found.records[:1], on_kept=lambda *_: None))
+        list(delete_intact(found.records[:1], on_kept=lambda *_: None))
 
     def copy(self) -> None:
         if (record := self._any()) is not None:

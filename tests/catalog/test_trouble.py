@@ -17,7 +17,7 @@ import pytest
 
 from conftest import Cli
 from measured_processes import VARIABLE
-from runcard.catalog import database, filling
+from runcard.catalog import filling, sqlite_engine
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.reading import read_rows
 from runcard.store.record import Record
@@ -43,7 +43,7 @@ def catalog(project: Path, cli: Cli) -> Path:
 
 @pytest.fixture
 def locked(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(database, "_BUSY", 0.1)
+    monkeypatch.setattr(sqlite_engine, "_BUSY", 0.1)
     with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield catalog

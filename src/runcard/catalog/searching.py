@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column, Columns
-from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column, Columns
+from runcard.catalog.conditions import Condition, comparison, lower_ascii, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
@@ -15,31 +15,37 @@ from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
 
-# A cost is known if that of every run with calls is.
-_EXPERIMENTS = """(SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
-    sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
-    CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
-    max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
+# A cost is known if that of every run with calls is. Experiments without runs have a folder.
+_EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
+    count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
+    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
-    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id)"""
+    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
+    LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
+    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, x.path, x.created, x.description
+    FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = 'run' AND r.experiment = x.name
+    AND (r.experiment_id = x.experiment_id OR x.experiment_id IS NULL)))"""
 _FROM = {
     RECORDS: "FROM records r",
     INSTANCES: "FROM instances i",
     CALLS: "FROM calls c",
     EXPERIMENTS: f"FROM {_EXPERIMENTS} e",
+    PLANS: "FROM plans p JOIN projects q ON q.id = p.project",
 }
 _KEYS = {
     RECORDS: ("r.id",),
     INSTANCES: ("i.record", "i.instance_id"),
     CALLS: ("c.record", "c.number"),
-    EXPERIMENTS: ("e.name", "coalesce(e.id, '')"),
+    EXPERIMENTS: ("e.name", "coalesce(e.id, '')", "coalesce(e.path, '')"),
+    PLANS: ("p.project", "p.name"),
 }
 _COMMON = 2000  # records from which on a value is a common one
 # The models whose names contain a text. There are few, so they are found one after another in the index.
 _MODELS = (
     "WITH RECURSIVE known (model) AS (SELECT min(model) FROM {0} UNION ALL "
     "SELECT (SELECT min(o.model) FROM {0} o WHERE o.model > known.model) FROM known WHERE known.model IS NOT NULL) "
-    "SELECT model FROM known WHERE instr(lower(model), lower(?)) > 0"
+    "SELECT model FROM known WHERE instr(lower(model), ?) > 0"
 )
 
 
@@ -77,7 +83,7 @@ class _ListQuestion:
         self.conditions: list[Condition] = []
 
     def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
-        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON})"  # noqa: S608 - text of our own
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS some"  # noqa: S608 - text of our own
         return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:
@@ -95,7 +101,9 @@ class _ListQuestion:
     def parameters(self) -> list[object]:
         return [value for one in self.conditions for value in one.parameters]
 
-    def rows(self, shown: list[Column], sort: Sequence[str], limit: int | None) -> list[tuple[Any, ...]]:
+    def rows(
+        self, shown: list[Column], sort: Sequence[str], limit: int | None, offset: int
+    ) -> list[tuple[Any, ...]]:
         order = [_order(self.columns, name) for name in sort]
         joins_of_order = list(self.columns.joins)
         values = ", ".join(self.columns.shown(column) for column in shown)
@@ -105,10 +113,11 @@ class _ListQuestion:
 
         def ask(joins: list[str]) -> list[tuple[Any, ...]]:
             # First the keys, so that few rows are read as a whole.
-            chosen = f"SELECT {keys} {source} {' '.join(joins)} {self.where} {by} LIMIT ?"
+            chosen = f"SELECT {keys} {source} {' '.join(joins)} {self.where} {by} LIMIT ? OFFSET ?"
             values = [*self.columns.parameters, *self.columns.parameters[: len(joins)], *self.parameters]
             found = self.database.query(
-                f"{outer} WHERE ({keys}) IN ({chosen}) {by}", [*values, MOST_ROWS if limit is None else limit]
+                f"{outer} WHERE ({keys}) IN ({chosen}) {by}",
+                [*values, MOST_ROWS if limit is None else limit, offset],
             )
             return [tuple(map(_plain_value, shown, row)) for row in found]
 
@@ -131,13 +140,14 @@ def list_table(
     columns: Sequence[str],
     sort: Sequence[str] = ("-started",),
     limit: int | None = None,
+    offset: int = 0,
 ) -> Table:
     """The rows of a table that pass the filters, with these columns, sorted by these: `-name` is from the largest down."""
     question = _ListQuestion(database, table)
     shown = [question.columns.find(name) for name in columns]
     _filter(question, filters)
-    rows = question.rows(shown, sort, limit)
-    total = question.count() if limit is not None and len(rows) == limit else len(rows)
+    rows = question.rows(shown, sort, limit, offset)
+    total = question.count() if offset or (limit is not None and len(rows) == limit) else len(rows)
     return Table(shown, rows, total)
 
 
@@ -160,12 +170,15 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
     now, columns = datetime.now(UTC), question.columns
     if filters.status is not None:
         question.conditions.append(comparison(columns.find("status"), "=", filters.status, columns, now))
+    time = columns.find("changed" if question.table == PLANS else "started").sql
     for sign, when in ((">=", filters.since), ("<", filters.until)):
         if when is not None:
-            question.add(f"{columns.find('started').sql} {sign} ?", time_value(when, now))
+            question.add(f"{time} {sign} ?", time_value(when, now))
     if filters.model is not None:
-        question.add(f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", filters.model)
-    _filter_records(question, filters)
+        question.add(
+            f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", lower_ascii(filters.model)
+        )
+    (_filter_plans if question.table == PLANS else _filter_records)(question, filters)
     if filters.where is not None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
 
@@ -186,20 +199,29 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
         by_record(start + stores, *filters.stores)
     if filters.records is not None:
-        question.add_records("SELECT value FROM json_each(?)", json.dumps(list(filters.records)))
+        question.add_records(
+            "SELECT CAST(value AS BIGINT) FROM json_each(?)", json.dumps(list(filters.records))
+        )
     for tag in filters.tags:
         question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:
-        question.add_records("SELECT rowid FROM texts WHERE texts MATCH ?", match_words(filters.text))
+        sql, parameters = question.database.records_with_words(filters.text)
+        question.add_records(sql, *parameters)
 
 
-def match_words(text: str) -> str:
-    """Words as a question to the search index: each must occur, as it is written; the last may go on."""
+def _filter_plans(question: _ListQuestion, filters: Filters) -> None:
+    if filters.experiment is not None or filters.tags:
+        raise UsageError("plans have no experiments and no tags", hint="use --status, --where or --text")
+    if filters.text is not None:
+        for word in _words(filters.text):
+            question.add("instr(p.text, ?) > 0", word.lower())
+
+
+def _words(text: str) -> list[str]:
     words = text.split()
     if not words:
         raise UsageError("there is nothing to search for", hint="write one or more words")
-    quoted = ['"' + word.replace('"', '""') + '"' for word in words[:50]]
-    return " AND ".join(quoted) + "*"
+    return words[:50]
 
 
 def _plain_value(column: Column, value: Any) -> Any:  # noqa: ANN401 - any type of the database
@@ -273,13 +295,19 @@ def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
         yield path
 
 
+def unreachable_projects(database: CatalogDatabase) -> Iterator[str]:
+    """The projects that could not be looked at when their plans were listed last."""
+    for (path,) in database.query("SELECT path FROM projects WHERE is_reachable = 0 ORDER BY path"):
+        yield path
+
+
 def names_beginning_with(database: CatalogDatabase, beginning: str, most: int) -> list[tuple[str, str]]:
     """The ids and the names of records that begin like this, newest first, each with what it is."""
     found = []
     for name in ("record_id", "name"):
         sql = (
             f"SELECT {name}, kind, status, started FROM records "  # noqa: S608 - names of our own
-            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC LIMIT ?"
+            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC NULLS LAST LIMIT ?"
         )
         rows = database.query(sql, (beginning, len(beginning), beginning, most))
         found += [

@@ -44,9 +44,10 @@ _NAMES = ("transcript_records", "transcript_files", "transcript_parts", "transcr
 _SEEN = """EXISTS (
     SELECT 1 FROM transcript_records t WHERE t.store = r.store AND t.name = r.name AND t.fingerprint = r.fingerprint{}
 )"""
-_INDEXED = _SEEN.format(" AND t.is_complete")
+_INDEXED = _SEEN.format(" AND t.is_complete = 1")
 _INSERT = {
-    "transcript_records": "INSERT OR REPLACE INTO transcript_records VALUES (?, ?, ?, ?)",
+    "transcript_records": "INSERT INTO transcript_records VALUES (?, ?, ?, ?) ON CONFLICT (store, name) "
+    "DO UPDATE SET fingerprint = excluded.fingerprint, is_complete = excluded.is_complete",
     "transcript_files": "INSERT INTO transcript_files VALUES (?, ?, ?, ?, ?, ?, ?)",
     "transcript_parts": "INSERT INTO transcript_parts VALUES (?, ?, ?, ?)",
     "transcript_words": "INSERT INTO transcript_words (rowid, text) VALUES (?, ?)",
@@ -186,7 +187,7 @@ def _stale(database: CatalogDatabase) -> list[tuple[int, str, str, str]]:
     """The closed records that are not in the index as they are now."""
     sql = (
         "SELECT r.store, r.name, r.fingerprint, r.path FROM records r JOIN stores s ON s.id = r.store "  # noqa: S608
-        f"WHERE s.is_reachable AND r.status IS NOT 'running' AND NOT {_SEEN.format('')} ORDER BY r.id"
+        f"WHERE s.is_reachable = 1 AND r.is_open = 0 AND NOT {_SEEN.format('')} ORDER BY r.id"
     )
     return database.query(sql).fetchall()
 

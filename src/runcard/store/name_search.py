@@ -6,7 +6,7 @@ Apart from `find_record`, because most records are named by their paths: a comma
 import os
 import re
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 
@@ -28,21 +28,26 @@ _MOST_CANDIDATES = 10  # records that match a word
 _Order = tuple[datetime, int, datetime, str]
 
 
-def find_by_name(word: str, *, is_exact: bool = False) -> RecordMatch:
-    """The only record that a word names, which is not the path of one."""
+def find_by_name(word: str, *, is_exact: bool = False, only: Sequence[str] | None = None) -> RecordMatch:
+    """The only record that a word names, which is not the path of one. With `only`, it is looked for in these stores alone."""
     if not word:
         raise not_a_record(word)
     above, name = os.path.split(os.path.normpath(word))
     is_path = os.sep in word
-    stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else _stores_at_hand())]
+    if only is not None and is_path:
+        raise StoreError(
+            f"{printable(word)} is a path", hint="name a record by its id or the name of its directory"
+        )
+    at_hand = _stores_at_hand() if only is None else only
+    stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else at_hand)]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
-        if not is_path and next(_newest(stores), None) is None:
+        if only is None and not is_path and next(_newest(stores), None) is None:
             stores = _elsewhere(stores) or stores
         return _latest(word, stores, int(latest[1] or 0))
     matches = _matches(stores, name, is_exact=is_exact or is_path)
     if not matches:
         _check_indexes(stores)
-        if not is_path and not _had(stores, name):
+        if only is None and not is_path and not _had(stores, name):
             matches = _matches(_elsewhere(stores), name, is_exact=is_exact)
     if not matches:
         raise _no_match(word, name, stores)

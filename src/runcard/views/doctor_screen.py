@@ -95,10 +95,11 @@ def _store(store: JsonObject) -> list[str]:
     counts = [counted(store["runs"], "run"), counted(store["sessions"], "session")]
     counts += [f"{store['archived']:,} archived"] if store["archived"] else []
     texts = [f"{', '.join(counts)}; {size}"]
-    if store["open_runs"]:
-        texts.append(f"running: {', '.join(store['open_runs'][:MAX_LINES])}{_more(store['open_runs'])}")
-    if store["dead_runs"]:
-        texts.append(f"not closed: {', '.join(store['dead_runs'][:MAX_LINES])}{_more(store['dead_runs'])}")
+    running, dead = ([*store[f"{state}_runs"], *store[f"{state}_sessions"]] for state in ("open", "dead"))
+    if running:
+        texts.append(f"running: {', '.join(running[:MAX_LINES])}{_more(running)}")
+    if dead:
+        texts.append(f"not closed: {', '.join(dead[:MAX_LINES])}{_more(dead)}")
     leftovers = store["leftovers"]
     texts += [f"left by a killed command: {item['path']}: {item['about']}" for item in leftovers[:MAX_LINES]]
     texts += [_more(leftovers).removeprefix(" ")]

@@ -246,6 +246,8 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
 
 
 def _end_source(spec: InstanceSpec) -> str:
+    if "terminated_at_source" in spec.fields:
+        return str(spec.fields["terminated_at_source"])
     is_observed = spec.terminated is not None and spec.fields["status"] != "running"
     return "observed" if is_observed else "collected"
 

@@ -127,11 +127,15 @@ class RecordCosts:
 
 
 def record_costs(
-    by: Sequence[str] = ("month",), *, since: datetime | None = None, catalog: str | None = None
+    by: Sequence[str] = ("month",),
+    *,
+    since: datetime | None = None,
+    catalog: str | None = None,
+    stores: list[str] | None = None,
 ) -> RecordCosts:
-    """Add up what all known runs and sessions cost. `catalog` is the file of another catalog."""
+    """Add up what all known runs and sessions cost. `catalog` is the file of another catalog, `stores` those that it is of."""
     _check(by)
-    with open_catalog(path=catalog) as database:
+    with open_catalog(stores, catalog) as database:
         return _RecordSums(database, by, since).report()
 
 

@@ -7,13 +7,18 @@ from runcard.operations.catalog.open import open_catalog
 _MOST = 50
 
 
-def complete_record(beginning: str) -> list[tuple[str, str]]:
-    """Ids and names that begin like this, newest first, each with what it is; none for a path, and none if that fails."""
+def complete_record(
+    beginning: str, *, catalog: str | None = None, stores: list[str] | None = None
+) -> list[tuple[str, str]]:
+    """Ids and names that begin like this, newest first, each with what it is; none for a path, and none if that fails.
+
+    `catalog` is the file of another catalog, `stores` those that it is of.
+    """
     if "/" in beginning or beginning.startswith((".", "~")):
         return []
     latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
     try:
-        with open_catalog() as database:
+        with open_catalog(stores, catalog, reads_all=False) as database:
             return [*latest, *names_beginning_with(database, beginning, _MOST)]
     except (RuncardError, OSError):
         return latest

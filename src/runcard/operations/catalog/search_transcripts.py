@@ -55,7 +55,7 @@ class TranscriptHits:
         }
 
 
-def search_transcripts(
+def search_transcripts(  # noqa: PLR0913 - as the options of the command
     text: str,
     what: str = "records",
     filters: Filters | None = None,
@@ -64,6 +64,8 @@ def search_transcripts(
     sort: Sequence[str] = ("-started",),
     limit: int | None = None,
     with_progress: WithProgress = iter,
+    catalog: str | None = None,
+    stores: list[str] | None = None,
 ) -> TranscriptHits:
     """The lines with all words of a text, in the transcripts of records or instances that pass the filters."""
     words, table = WordsToFind(text), INSTANCES if what == INSTANCES else RECORDS
@@ -75,7 +77,7 @@ def search_transcripts(
         Columns(table).find(name.removeprefix("-"))
     asked = filters or Filters()
     asked = replace(asked, kind=_KINDS.get(what, asked.kind), text=None)
-    with open_catalog() as database:
+    with open_catalog(stores, catalog) as database:
         if database.warning is None:  # it can be written
             update_index(database, with_progress)
         places = candidates(database, words)

@@ -64,7 +64,13 @@ class Whence:
         }
 
 
-def whence(target: str | None = None, *, commit: str | None = None, catalog: str | None = None) -> Whence:
+def whence(
+    target: str | None = None,
+    *,
+    commit: str | None = None,
+    catalog: str | None = None,
+    stores: list[str] | None = None,
+) -> Whence:
     """The records that made a file (a path, or a digest), or that were made with a commit of the code.
 
     Raises StoreError if there are none.
@@ -73,7 +79,7 @@ def whence(target: str | None = None, *, commit: str | None = None, catalog: str
         raise UsageError(
             "name a FILE or a DIGEST, or pass --commit", hint="for example: runcard whence report.pdf"
         )
-    with open_catalog(path=catalog) as database:
+    with open_catalog(stores, catalog) as database:
         if target is None:
             return _of_commit(database, str(commit))
         digest = _digest(target)

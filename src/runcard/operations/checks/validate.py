@@ -67,6 +67,16 @@ def validate(
     )
 
 
+def validate_bytes(
+    data: bytes, *, kind: str | None = None, strict: bool = False, limits: Limits | None = None
+) -> CheckedDocument:
+    """Check a document that is not in a file. What a plan says about files is not checked."""
+    check_kind(kind)
+    is_yaml = not data.lstrip().startswith(b"{")
+    report = reader.parse_document(data, kind=kind, limits=limits, is_yaml=is_yaml).report
+    return CheckedDocument(STDIN, report.strict() if strict else report)
+
+
 def _checked(paths: list[str], check: "_Check") -> Iterator[CheckedDocument]:
     for path in paths:
         if path != STDIN and os.path.isdir(path):

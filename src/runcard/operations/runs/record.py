@@ -128,6 +128,40 @@ def start(  # noqa: PLR0913 - as `record`
     return begin_started_run(options)
 
 
+def start_for_client(
+    outputs: str | None = None,
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+    config: object = None,
+    inputs: Iterable[str] = (),
+    experiment: str | None = None,
+    labels: Mapping[str, object] | None = None,
+    parent: str | None = None,
+) -> Run:
+    """Start a run of another program, which tells this process what happens in it. A failure to record raises.
+
+    It is never the current run of code of this process, and the command line of this process is not that of the run.
+    """
+    from runcard.recording.lifetime import RunLifetime  # noqa: PLC0415 - as `start`
+
+    options = _options(
+        outputs,
+        model=model,
+        provider=provider,
+        config=config,
+        inputs=inputs,
+        experiment=experiment,
+        labels=labels,
+        parent=parent,
+        prices=None,
+        keep_secrets=False,
+        strict=True,
+        max_event_bytes=EVENT_LIMIT,
+    )
+    return RunLifetime(options._replace(settings=options.settings | {"command": []})).begin()
+
+
 def _options(  # noqa: PLR0913
     outputs: str | os.PathLike[str] | None,
     *,

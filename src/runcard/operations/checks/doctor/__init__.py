@@ -207,6 +207,14 @@ def _about_hooks(setups: list[InstalledSetup], hooks: HookWork) -> Iterator[Doct
 
 def _about_store(store: StoreState) -> Iterator[DoctorWarning]:
     path = printable(store.path)
+    if store.dead_sessions:
+        count = len(store.dead_sessions)
+        sessions = "1 session was" if count == 1 else f"{count:,} sessions were"
+        yield DoctorWarning(
+            f"{sessions} not closed and the process is gone: {printable(store.dead_sessions[0])}"
+            + (" and others" if count > 1 else ""),
+            f"close it: runcard close {printable(store.dead_sessions[0])}",
+        )
     if store.problem is not None:
         yield DoctorWarning(f"the store {path} cannot be read as a whole: {printable(store.problem)}")
     if store.dead_runs:
