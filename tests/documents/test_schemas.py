@@ -131,7 +131,7 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
         *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source"),
         *("server_tools", "calls", "models", "tool_uses", "errors_by_category"),
     }
-    imports = {"origin_session", "usage_incomplete", "metered_runs", "sources"}
+    imports = {"origin_session", "recorded_by", "usage_incomplete", "metered_runs", "sources"}
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {
         "": both | records | imports,
