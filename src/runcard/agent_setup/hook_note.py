@@ -17,6 +17,7 @@ _LONGEST_TEXT = 4096
 _SECONDS = 4  # after which a hook ends, whatever it waits for
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _CATCH_UP = frozenset({"SessionStart", "session.created"})  # when a session starts, others may have been left
+_NOTED = frozenset({"session.busy"})  # there will be more
 
 
 def main(arguments: list[str]) -> int:
@@ -56,6 +57,8 @@ def note(tool: str, event: str, data: bytes) -> None:
     _write(os.path.join(folder, f"{name}.note"), fields)
     if event in _CATCH_UP:
         _start([])
+    elif event in _NOTED:
+        return
     elif not _is_locked(os.path.join(folder, f"{name}.lock")):
         _start(["--only", name])
 

@@ -117,7 +117,7 @@ SETUPS = {
             note="Codex runs new hooks only after you have reviewed them: it asks when it starts, or type /hooks",
         ),
         AgentSetup("gemini", "Gemini CLI", ("SessionStart", "AfterAgent", "SessionEnd"), 5000),
-        AgentSetup("opencode", "OpenCode", ("session.created", "session.idle")),
+        AgentSetup("opencode", "OpenCode", ("session.created", "session.busy", "session.idle")),
         AgentSetup(
             "cursor",
             "Cursor",
@@ -125,7 +125,6 @@ SETUPS = {
         ),
     )
 }
-START_EVENTS = frozenset({"SessionStart", "session.created"})
 END_EVENTS = frozenset({"SessionEnd"})
 
 
@@ -176,13 +175,18 @@ _PLUGIN = """\
 import { spawn } from "node:child_process"
 
 const command = %(command)s
+const names = ["session.created", "session.busy", "session.idle"]
+const last = new Map()
 
 export const Runcard = async ({ directory }) => ({
   event: async ({ event }) => {
     const session = event.properties?.sessionID ?? event.properties?.info?.id
-    if (!session || !["session.created", "session.idle"].includes(event.type)) return
+    const is_busy = event.type === "session.status" && event.properties?.status?.type === "busy"
+    const name = is_busy ? "session.busy" : event.type
+    if (!session || !names.includes(name) || last.get(session) === name) return
+    last.set(session, name)
     try {
-      const child = spawn(command[0], [...command.slice(1), "opencode", event.type], {
+      const child = spawn(command[0], [...command.slice(1), "opencode", name], {
         detached: true,
         stdio: ["pipe", "ignore", "ignore"],
       })

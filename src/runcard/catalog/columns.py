@@ -83,8 +83,8 @@ _CALL: dict[str, Column] = {
     "at_least": Column("at_least", "c.at_least", "flag"),
 }
 _EXPERIMENT: dict[str, Column] = {
-    **_plain("e", "name id", "text"),
-    **_plain("e", "started last", "time"),
+    **_plain("e", "name id path description", "text"),
+    **_plain("e", "created started last", "time"),
     **_plain("e", "runs failed calls", "count"),
     **_plain("e", "cost known_cost", "cost"),
     "at_least": Column("at_least", "e.at_least", "flag"),

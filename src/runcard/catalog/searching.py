@@ -15,13 +15,17 @@ from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
 
-# A cost is known if that of every run with calls is.
-_EXPERIMENTS = """(SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
+# A cost is known if that of every run with calls is. Experiments without runs have a folder.
+_EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
     sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
     CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
     max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
-    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id)"""
+    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
+    LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
+    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, x.path, x.created, x.description
+    FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = 'run' AND r.experiment = x.name
+    AND (r.experiment_id = x.experiment_id OR x.experiment_id IS NULL)))"""
 _FROM = {
     RECORDS: "FROM records r",
     INSTANCES: "FROM instances i",
@@ -33,7 +37,7 @@ _KEYS = {
     RECORDS: ("r.id",),
     INSTANCES: ("i.record", "i.instance_id"),
     CALLS: ("c.record", "c.number"),
-    EXPERIMENTS: ("e.name", "coalesce(e.id, '')"),
+    EXPERIMENTS: ("e.name", "coalesce(e.id, '')", "coalesce(e.path, '')"),
     PLANS: ("p.project", "p.name"),
 }
 _COMMON = 2000  # records from which on a value is a common one

@@ -122,6 +122,14 @@ CREATE TABLE relations (
     calls INTEGER,  -- of a run that metered a session: how many of its calls the session has
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
+CREATE TABLE experiments (  -- that have a folder
+    path TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,  -- of its config.yaml
+    name TEXT NOT NULL,
+    experiment_id TEXT,
+    created INTEGER,
+    description TEXT
+) WITHOUT ROWID;
 CREATE TABLE projects (  -- that have test plans
     id INTEGER PRIMARY KEY,
     path TEXT NOT NULL UNIQUE,

@@ -17,6 +17,7 @@ from runcard.observe.clock import Clock
 from runcard.recording.load_modules import load_modules
 from runcard.recording.open_runs import common_run, open_runs_here
 from runcard.recording.run import JournalEvents, RecordOptions, Run, enclosing_run
+from runcard.recording.session_link import SessionLink, session_link
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 
@@ -93,10 +94,18 @@ def _join(path: str) -> Run | None:
     except RuncardError as error:
         warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)
         return None
-    options = RecordOptions(layout.store_of(path), {}, (), None, keep_secrets=False, strict=False)
+    options = RecordOptions(
+        layout.store_of(path), {}, (), None, keep_secrets=False, strict=False, session=_session_of(document)
+    )
     events = JournalEvents(path, document, Clock(), None, options)
     events.join_on_first_event()
     return Run(events)
+
+
+def _session_of(document: JsonObject) -> SessionLink | None:
+    """The session of a run, if this process is in it: the variables of the environment are those of the parent."""
+    link = session_link()
+    return link if link is not None and link.relation in (document.get("relations") or ()) else None
 
 
 def _load_document(path: str) -> JsonObject:

@@ -29,6 +29,7 @@ from runcard.recording.journal_facts import WrittenEvents
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
+from runcard.recording.session_link import PASSED_ON, pass_on
 from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from runcard.accounting import Prices
     from runcard.recording.lifetime import RunLifetime
+    from runcard.recording.session_link import SessionLink
 
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
@@ -66,6 +68,7 @@ class RecordOptions(NamedTuple):
     keep_secrets: bool
     strict: bool
     event_limit: int = EVENT_LIMIT
+    session: "SessionLink | None" = None  # the session and the agent that the run belongs to
 
 
 class PickledRun(NamedTuple):
@@ -122,6 +125,8 @@ class JournalEvents(EventRecorder):
                 raise ClosedRunError(
                     f"the run in {printable(self.path)} is closed", hint=error.hint
                 ) from error
+            if event in PASSED_ON and self._options.session is not None:
+                pass_on(self._options.session, self.run_id, event, payload, level)
 
     def _write(self, event: str, payload: JsonObject, level: str) -> None:
         """Write one event at a time: lines are in the order of time, whichever thread they come from."""
@@ -209,6 +214,8 @@ class JournalEvents(EventRecorder):
             "RUNCARD_RUN_ID": self.run_id,
             "RUNCARD_PARENT": self.run_id,
         }
+        if self._options.session is not None:
+            variables |= self._options.session.environ
         trace = (self.document.get("trace") or {}).get("traceparent")
         return variables | ({"TRACEPARENT": trace} if trace else {})
 

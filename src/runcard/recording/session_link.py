@@ -8,8 +8,15 @@ import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.documents.run.events import MODEL_CALLED, USAGE_INCOMPLETE
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError
+from runcard.files import is_safe_id, printable
+
 if TYPE_CHECKING:
     from runcard.recording.session_events import SessionEvents
+
+PASSED_ON = (MODEL_CALLED, USAGE_INCOMPLETE)  # events of a run that its session has as well
 
 SESSION_DIR = "RUNCARD_SESSION_DIR"
 SESSION_ID = "RUNCARD_SESSION"
@@ -73,7 +80,33 @@ def session_link() -> SessionLink | None:
     folder, session_id = os.environ.get(SESSION_DIR), os.environ.get(SESSION_ID)
     if not folder or not session_id:
         return None
-    return SessionLink(os.path.abspath(folder), session_id, os.environ.get(INSTANCE_ID) or None)
+    own = os.environ.get(INSTANCE_ID) or ""
+    return SessionLink(os.path.abspath(folder), session_id, own if is_safe_id(own) else None)
+
+
+def add_run(link: SessionLink, run_id: str) -> None:
+    """Record in a session that a run is recorded inside it; raises RuncardError when the session is closed."""
+    from runcard.documents.session.live_events import RUN_RECORDED  # noqa: PLC0415 - few runs are in a session
+
+    _events_of(link).write(RUN_RECORDED, {"run_id": run_id}, "info", link.instance_id)
+
+
+def pass_on(link: SessionLink, run_id: str, event: str, payload: JsonObject, level: str) -> None:
+    """Record an event of a run in its session as well: the calls of an agent are those of the runs inside it.
+
+    A run that belongs to no agent keeps its calls for itself.
+    """
+    if link.instance_id is not None:
+        _events_of(link).write(event, payload | {"run_id": run_id}, level, link.instance_id)
+
+
+def _events_of(link: SessionLink) -> "SessionEvents":
+    from runcard.recording.session_recorder import join_events  # noqa: PLC0415 - few runs are in a session
+
+    events = join_events(link.path)
+    if events.start.session_id != link.session_id:
+        raise RuncardError(f"{printable(link.path)} is not the session {printable(link.session_id)}")
+    return events
 
 
 def _forget_in_child() -> None:

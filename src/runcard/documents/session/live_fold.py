@@ -156,15 +156,13 @@ class _Folding:
         found.end()
 
     def _count(self, _: int, call: JsonObject) -> None:
+        agent = self._agents.get(call["instance_id"])
+        key = tuple(call.get(name) for name in ("model", "provider", "service_tier"))
+        if agent is None or not all(isinstance(part, str | None) for part in key):
+            return
         run = call.get("run_id")
         if isinstance(run, str):
             self._runs.setdefault(run, [0, 0])[0 if _DIRECT in call else 1] += 1
-        agent = self._agents.get(call["instance_id"])
-        if agent is None:
-            return
-        key = tuple(call.get(name) for name in ("model", "provider", "service_tier"))
-        if not all(isinstance(part, str | None) for part in key):
-            return
         agent.all_calls.add(call)
         agent.calls.setdefault(key, RunCalls(with_repeats=True)).add(call)
         agent.count += 1

@@ -15,6 +15,7 @@ from runcard.agent_setup import hook_note
 from runcard.agent_setup.install_notes import (
     InstallNote,
     digest_of,
+    made_folders,
     read_install_note,
     remove_install_note,
     write_install_note,
@@ -221,30 +222,29 @@ def _planned_shared(
     same = {part.part: list(part.entries) for part in kept}
     if same == {part: entries for part, entries in installed.items() if entries}:
         return FileChange(text, text.data, read_install_note(text.path), names)
-    base, note = _without_ours(text, form)
+    base = _without_ours(text, form)
     if not kept:
         return FileChange(text, None if base is None else text.encode(base), None, ())
     after, steps = add_parts(form, base, kept)
     before = None if base is None else digest_of(text.encode(base))
     data = text.encode(after)
-    made = note.made if note is not None else []
-    return FileChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps, made), names)
+    return FileChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps), names)
 
 
-def _without_ours(text: SettingsText, form: str) -> tuple[str | None, InstallNote | None]:
+def _without_ours(text: SettingsText, form: str) -> str | None:
     """The text without anything of ours: as it was before, if nothing else changed; None if there was no file."""
     note = read_install_note(text.path)
     if text.text is None:
-        return None, None
+        return None
     if note is not None and note.after == digest_of(text.data):
         undone = note.undo(text.text)
         if note.before is None:
-            return None, note
+            return None
         if undone is not None and digest_of(text.encode(undone)) == note.before:
-            return undone, note
+            return undone
     rest = remove_own(form, text.text)
     was_made = note is not None and note.before is None
-    return (None if was_made and not parse_data(form, rest) else rest), note
+    return None if was_made and not parse_data(form, rest) else rest
 
 
 def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
@@ -262,19 +262,19 @@ def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
 
 
 def _write(change: FileChange) -> None:
-    old = read_install_note(change.path)
-    made = replace_settings(change.before, change.after)
+    made = [*made_folders(change.path), *replace_settings(change.before, change.after)]
     if change.note is not None:
-        write_install_note(replace(change.note, made=[*change.note.made, *made]))
-        return
+        write_install_note(replace(change.note, made=made))
+    else:
+        remove_install_note(change.path)
     if change.after is None:
-        remove_folders(old.made if old is not None else [])
-    remove_install_note(change.path)
+        remove_folders(made)
 
 
 def _put_back(change: FileChange) -> None:
     with contextlib.suppress(RuncardError):
-        made = replace_settings(SettingsText(change.path, change.after), change.before.data)
-        if change.before.data is None:
-            remove_folders(change.note.made if change.note is not None else made)
+        made = made_folders(change.path)
+        replace_settings(SettingsText(change.path, change.after), change.before.data)
         remove_install_note(change.path)
+        if change.before.data is None:
+            remove_folders(made)

@@ -4,11 +4,18 @@ import os
 from collections.abc import Iterator, Sequence
 
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.experiment_filling import fill_experiments
 from runcard.catalog.filling import FillResult, Progress, fill
 from runcard.catalog.plan_filling import fill_plans
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.catalog.open import catalog_path, is_store, projects_to_ask, stores_to_ask
+from runcard.operations.catalog.open import (
+    catalog_path,
+    experiments_to_ask,
+    is_store,
+    projects_to_ask,
+    stores_to_ask,
+)
 from runcard.plans.known_projects import has_plans, note_project, project_with_root
 from runcard.plans.project import Project
 from runcard.store import layout
@@ -32,6 +39,7 @@ def index(
         for store in dict.fromkeys(map(os.path.realpath, stores)):
             note_store(store)
             yield fill(database, store, progress)
+        fill_experiments(database, experiments_to_ask())
         for project in projects:
             note_project(project.root)
             yield fill_plans(database, project)

@@ -8,7 +8,7 @@ from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORD
 from runcard.catalog.searching import Filters, list_table, unreachable_projects, unreachable_stores
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.operations.catalog.open import open_catalog, projects_to_ask
+from runcard.operations.catalog.open import experiments_to_ask, open_catalog, projects_to_ask
 
 RUNS, SESSIONS = "runs", "sessions"
 WHATS = (RECORDS, RUNS, SESSIONS, INSTANCES, CALLS, PLANS, EXPERIMENTS)
@@ -20,7 +20,7 @@ DEFAULT_COLUMNS = {
     INSTANCES: ("session", "name", "role", "model", "status", "tokens", "cost", "duration"),
     CALLS: ("run", "started", "step", "model", "tokens", "cost", "duration"),
     PLANS: ("status", "next", "class", "method", "source", "valid", "findings", "reason", "path"),
-    EXPERIMENTS: ("name", "runs", "failed", "started", "last", "calls", "cost"),
+    EXPERIMENTS: ("name", "runs", "failed", "started", "last", "calls", "cost", "description"),
 }
 _ALWAYS = {
     RECORDS: (
@@ -37,7 +37,7 @@ _ALWAYS = {
     ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
     CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
-    EXPERIMENTS: ("name", "id", "runs", "started", "cost", "known_cost", "at_least"),
+    EXPERIMENTS: ("name", "id", "path", "runs", "started", "cost", "known_cost", "at_least"),
     PLANS: (
         "path",
         "project",
@@ -107,7 +107,10 @@ def list_records(
     are_plans = what == PLANS
     is_search = what == RECORDS and asked == Filters(text=asked.text) and asked.text is not None
     projects = projects_to_ask() if are_plans or is_search else ()
-    with open_catalog([] if are_plans else stores, catalog, projects) as database:
+    experiments = experiments_to_ask() if what == EXPERIMENTS else ()
+    with open_catalog(
+        [] if are_plans else stores, catalog, projects=projects, experiments=experiments
+    ) as database:
         order = _SORT.get(what, NEWEST_FIRST) if sort is None else sort
         found = list_table(database, table, _with_kind(asked, kind), names, order, limit, offset)
         missing = tuple((unreachable_projects if are_plans else unreachable_stores)(database))
@@ -127,14 +130,20 @@ def _with_kind(filters: Filters, kind: str | None) -> Filters:
 
 
 def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run may be gone."""
-    if row.get("status") != "running" or row.get("kind") != "run":
+    """A row with the status of now: the process of a running run or session may be gone."""
+    if row.get("status") != "running" or "kind" not in row:
         return row
     return row | {"status": run_status_now(row["path"])}
 
 
 def run_status_now(path: str) -> str | None:
-    """The status of a run that is running as far as the catalog knows."""
+    """The status of a run or session that is running as far as the catalog knows."""
+    from runcard.store import layout  # noqa: PLC0415 - only for open ones
+
+    if layout.is_live_session(path):
+        from runcard.store.sessions.live import live_state  # noqa: PLC0415
+
+        return live_state(path)[0]
     from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 

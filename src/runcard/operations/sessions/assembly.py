@@ -172,12 +172,22 @@ class SessionAssembler:
         members = []
         for number, instance in enumerate(instances, 1):
 
-            def report(amount: Amount, name: str = instance.fields["name"], number: int = number) -> None:
+            last: list[Amount] = []
+
+            def report(
+                amount: Amount,
+                name: str = instance.fields["name"],
+                number: int = number,
+                last: list[Amount] = last,
+            ) -> None:
+                last[:] = [amount]
                 if progress is not None:
                     progress(CollectionProgress(name, number, len(instances), amount))
 
             own = instance.instance_id
             stored = self._copier.copy(instance, self._spec.paths[own], report)
+            if last:
+                report(last[0])  # once more, when the instance is done: it may take too long
             given = instance.fields.get("environment", {})
             environment = here | {name: value for name, value in given.items() if value is not None}
             members.append(TeamMember(instance, self._spec.usages[own], stored, environment))

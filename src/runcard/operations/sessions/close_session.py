@@ -8,22 +8,20 @@ after the session has its name leaves the directory of the open one, which whoev
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import settings as known
 from runcard.documents.kinds import TEAM
-from runcard.documents.session.live_fold import FoldedSession, fold_live
-from runcard.documents.times import parse_time
-from runcard.errors import RuncardError, StoreError
+from runcard.documents.session.live_fold import FoldedSession
+from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.collect import CollectedSession, check_allowed, check_quota
 from runcard.operations.sessions.spec_file import CheckedSpec
+from runcard.recording.closing import CloseResult
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
@@ -35,15 +33,14 @@ from runcard.store.sessions.live import (
     INTERRUPTED,
     LiveJournals,
     hold_dead,
-    last_sign_of_life,
     lines_digest,
     live_state,
     lock_for_closing,
-    log_times,
     remove_live,
 )
+from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import LiveStart, read_live_start
-from runcard.store.sessions.recovery import recover_sessions
+from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
 
 if TYPE_CHECKING:
     from runcard.encoding import JsonObject
@@ -61,6 +58,10 @@ class NoInstancesError(StoreError):
 
 class SessionIsRunningError(StoreError):
     """A session whose process is alive cannot be closed by another one."""
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(f"the session {session_id} is not closed: {reason}", hint="it is closed at its end")
+        self.reason = reason
 
 
 class SessionClosing(NamedTuple):
@@ -86,16 +87,10 @@ def close_dead_session(
     start = read_live_start(live)
     status, remark = live_state(live)
     if status != INTERRUPTED and not (start.is_detached and even_detached):
-        raise SessionIsRunningError(
-            f"the session {start.session_id} is not closed: {remark or 'its process is running'}",
-            hint="it is closed at its end",
-        )
+        raise SessionIsRunningError(start.session_id, remark or "its process is running")
     with hold_dead(live) as is_held:
         if not is_held:
-            raise SessionIsRunningError(
-                f"the session {start.session_id} is not closed: another process is closing it",
-                hint="wait until that is done",
-            )
+            raise SessionIsRunningError(start.session_id, "another process is closing it")
         return close_held_session(live, progress=progress)
 
 
@@ -108,9 +103,24 @@ def close_held_session(
     with lock_for_closing(live):
         closing = SessionClosing(live, read_live_start(live), settings)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
+        if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):
+            remarks.append(leftover)
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
     return replace(collected, remarks=(*remarks, *collected.remarks))
+
+
+def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
+    """Close an open session for `runcard close`; one whose process is alive is left alone."""
+    try:
+        collected = close_dead_session(live, even_detached=even_detached)
+    except SessionIsRunningError as error:
+        return CloseResult(live, "running", closed=False, reason=error.reason)
+    except NoInstancesError as error:
+        return CloseResult(live, "empty", closed=False, reason=f"{error.message}: it was removed")
+    figures = collected.document.to_dict()["execution_summary"]
+    status = "completed" if figures.get("all_completed") else "failed"
+    return CloseResult(str(collected.path), status, closed=True)
 
 
 def session_settings(store: str) -> Settings:
@@ -152,7 +162,7 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     journals, clock = LiveJournals(live), Clock()
     folded = fold_session(live, start, clock.started, is_over=True, journals=journals)
     if not folded.session.instances:
-        remove_live_if_empty(live, folded)
+        remove_live(live)  # no document can be made of it
         raise NoInstancesError(start.session_id)
     checked = spec_of(live, folded, journals)
     problems = journals.problems(start.name)
@@ -178,29 +188,6 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     )
 
 
-def remove_live_if_empty(live: str, folded: FoldedSession) -> None:
-    """Remove an open session in which nothing happened: no document can be made of it."""
-    if not folded.session.instances:
-        remove_live(live)
-
-
-def fold_session(
-    live: str, start: LiveStart, now: datetime, *, is_over: bool, journals: LiveJournals | None = None
-) -> FoldedSession:
-    """What the events of an open session tell so far."""
-    lines = (journals or LiveJournals(live)).lines
-    alive = parse_time(last_sign_of_life(live))
-    folded = fold_live(start.document, lines, end=now, is_over=is_over, alive=alive)
-    if not is_over or folded.status is not None:
-        return folded
-    times = log_times(live, (each.instance_id for each in folded.session.instances))
-    newest = max((datetime.fromtimestamp(time, UTC) for time in times.values()), default=None)
-    if newest is None or (folded.last_time is not None and newest <= folded.last_time):
-        return folded
-    newest = newest.replace(microsecond=newest.microsecond // 1000 * 1000)
-    return fold_live(start.document, lines, end=now, is_over=is_over, alive=newest)
-
-
 def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> CheckedSpec:
     """The session as `collect` takes it; its secrets were masked when they were written."""
     paths = {}
@@ -214,12 +201,3 @@ def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> Checked
     return CheckedSpec(
         folded.session, paths, folded.usages, (), {}, source, more_redactions=folded.redactions
     )
-
-
-def try_close(live: str, report: Callable[[str], object]) -> CollectedSession | None:
-    """Close a session, if that can be done; `report` gets the reason if not."""
-    try:
-        return close_dead_session(live)
-    except RuncardError as error:
-        report(error.message)
-        return None

@@ -21,7 +21,6 @@ from runcard.operations.sessions.assembly import CollectionProgress, Progress, S
 from runcard.operations.sessions.close_session import (
     NoInstancesError,
     close_dead_session,
-    fold_session,
     spec_of,
 )
 from runcard.operations.sessions.collect import (
@@ -39,6 +38,7 @@ from runcard.store.find_record import sessions_with_id
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory
 from runcard.store.sessions.live import INTERRUPTED, LiveJournals, find_live, live_state
+from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import read_live_start
 from runcard.store.sessions.recovery import recover_sessions
 

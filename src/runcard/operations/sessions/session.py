@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Self
 
 from runcard import settings as known
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.recording.argument_checks import check_labels, check_prices, check_status
 from runcard.recording.caller_warnings import warn_caller
@@ -237,7 +238,7 @@ class Session(SessionRecorder):
         return _unpickled, (self._events.path, self._events.strict)
 
 
-class _JoinedSession(Session):
+class JoinedSession(Session):
     """The session of another process, to which this one adds events."""
 
     def __init__(self, events: SessionEvents) -> None:
@@ -246,6 +247,10 @@ class _JoinedSession(Session):
         self._has_started, self._pid = True, 0
         self._tokens = []
         self._signals = TerminationGuard()
+
+    def write_event(self, event: str, payload: JsonObject) -> None:
+        """Write an event of runcard's own."""
+        self._events.write(event, payload, "info", None)
 
 
 @contextlib.contextmanager
@@ -261,7 +266,7 @@ def _noted(error: BaseException | None) -> Iterator[None]:
 
 def _unpickled(path: str, strict: bool) -> Session:  # noqa: FBT001 - as pickle calls it
     """The session that was pickled: in the process that has it, the same object; in another one, another writer."""
-    return open_session(path) or _JoinedSession(join_events(path, strict=strict))
+    return open_session(path) or JoinedSession(join_events(path, strict=strict))
 
 
 def open_session(path: str) -> Session | None:
@@ -279,7 +284,7 @@ def current_session() -> Session | None:
         return session
     try:
         use_masking_settings()
-        return _JoinedSession(open_session_here(link.path) or join_events(link.path))
+        return JoinedSession(open_session_here(link.path) or join_events(link.path))
     except RuncardError as error:
         warn_caller(f"this process is not recorded in a session: {error}")
         return None

@@ -43,6 +43,10 @@ class LiveStart(NamedTuple):
 def read_live_start(live: str) -> LiveStart:
     """The start of a session; raises StoreError for a file that runcard did not write."""
     path = layout.live_start(live)
+    if not os.path.lexists(path):
+        raise StoreError(
+            f"there is no open session in {printable(live)}", hint="it is closed, or was never started"
+        )
     try:
         document = decode_json(read_file(path, _LARGEST), Limits(size=_LARGEST))
     except RuncardError as error:

@@ -6,6 +6,7 @@ A collection creates its directory and its lock while the store is locked: a dir
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -21,6 +22,7 @@ from runcard.errors import RuncardError
 from runcard.files import failure, printable, read_file
 from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
+from runcard.store.directory_names import session_name
 from runcard.store.journal import is_orphaned, try_lock
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ledger_search import has_document
@@ -86,7 +88,7 @@ def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
                     if layout.is_new_live_session(path):
                         _remove_unnamed(store, path)
                     session = _session_of(store, path)
-                    descriptor = session and _lock(session.path)
+                    descriptor = session and _lock(session)
                     if session is not None and descriptor is not None:
                         sessions.append(session)
                         locks.append(descriptor)
@@ -128,8 +130,9 @@ def _session_of(store: str, path: str) -> AbandonedSession | None:
     return None
 
 
-def _lock(directory: str) -> int | None:
+def _lock(session: AbandonedSession) -> int | None:
     """Lock the journal of a session; None when a collection holds the lock, -1 when there is no journal to lock."""
+    directory = session.path
     journal = os.path.join(directory, layout.AUDIT)
     try:
         descriptor = try_lock(journal)
@@ -137,7 +140,7 @@ def _lock(directory: str) -> int | None:
         return -1 if _is_empty(directory) else None
     except OSError as error:
         return -1 if error.errno in NO_LOCKS and is_orphaned(journal) else None
-    if descriptor is not None and not _is_session_journal(descriptor):
+    if descriptor is not None and not _is_session_journal(descriptor, is_complete=session.mark is not None):
         os.close(descriptor)
         return None
     return descriptor
@@ -151,10 +154,22 @@ def _is_empty(directory: str) -> bool:
         return False
 
 
-def _is_session_journal(journal: int) -> bool:
-    """Whether a journal is that of a session, by its first line, which may be missing after a kill."""
+def _is_session_journal(journal: int, *, is_complete: bool) -> bool:
+    """Whether a journal is that of a session, by its first line, which may be missing after a kill.
+
+    The journal of a session that was recorded begins with the lines of the open one. While that is there, it decides.
+    """
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
-    return not newline or any(name.encode() in line for name in (COLLECTION_STARTED, SESSION_STARTED))
+    names = (COLLECTION_STARTED, SESSION_STARTED) if is_complete else (COLLECTION_STARTED,)
+    return not newline or any(name.encode() in line for name in names)
+
+
+def remove_unfinished(store: str, session_id: str, moment: datetime) -> str | None:
+    """Remove what a killed process left that was closing an open session, whose lock is held; a message about it."""
+    path = layout.collection(store, session_id, moment)
+    if not os.path.isdir(path) or os.path.islink(path):
+        return None
+    return _remove(AbandonedSession(path, session_name(moment, session_id)))
 
 
 def _remove(session: AbandonedSession) -> str:
