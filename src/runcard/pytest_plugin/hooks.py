@@ -27,7 +27,7 @@ from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 
 if TYPE_CHECKING:
-    from runcard.pytest_plugin.budget import Budget
+    from runcard.pytest_plugin.budget import CallBudget
 
 COLLECTION, SESSION_END = "(collection)", "(after the last test)"
 
@@ -62,7 +62,7 @@ class CallRecorderHooks:
             os.path.join(directory, outputs), configured_prices(directory), os.path.join(self._folder, "run")
         )
         self._log: CallLog | None = None
-        self._budget: Budget | None = None
+        self._budget: CallBudget | None = None
         self._run_dir = os.environ.get(_RUN_DIR)
         self._outside: list[JsonObject] = []  # the figures of what belongs to no test
 
