@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable
-from runcard.mcp.paging import ENVELOPE, MOST_BYTES, text_head
-from runcard.mcp.records import RECORD_REFERENCE, record_reference
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import ENVELOPE, MOST_BYTES, text_head
+from runcard.mcp_server.records import RECORD_REFERENCE, record_reference
+from runcard.mcp_server.tools import (
     COUNT,
     CURSOR,
     FLAG,
