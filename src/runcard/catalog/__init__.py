@@ -6,6 +6,7 @@
     database    the file of the catalog: opened, replaced when it is damaged or of another version
     known_stores   which stores there are, as recorders and `runcard index` note them
     filling     stores -> rows, only what changed
+    plan_filling   test plans of projects -> rows
     conditions  what a user asks for -> SQL with parameters
     searching   the questions
     transcript_text, transcript_index   transcripts in parts, and the search index over their words

@@ -11,7 +11,7 @@ from runcard.errors import UsageError
 
 ColumnType = Literal["text", "number", "count", "cost", "time", "seconds", "flag"]
 
-RECORDS, INSTANCES, CALLS, EXPERIMENTS = "records", "instances", "calls", "experiments"
+RECORDS, INSTANCES, CALLS, EXPERIMENTS, PLANS = "records", "instances", "calls", "experiments", "plans"
 FACTS = ("config", "label", "metric", "score", "tag")
 
 
@@ -83,13 +83,25 @@ _CALL: dict[str, Column] = {
     "at_least": Column("at_least", "c.at_least", "flag"),
 }
 _EXPERIMENT: dict[str, Column] = {
-    **_plain("e", "name id", "text"),
-    **_plain("e", "started last", "time"),
+    **_plain("e", "name id path description", "text"),
+    **_plain("e", "created started last", "time"),
     **_plain("e", "runs failed calls", "count"),
     **_plain("e", "cost known_cost", "cost"),
     "at_least": Column("at_least", "e.at_least", "flag"),
 }
-COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE, CALLS: _CALL, EXPERIMENTS: _EXPERIMENT}
+_PLAN: dict[str, Column] = {
+    "project": Column("project", "q.path", "text"),
+    **_plain("p", "name path source method test_level status reason", "text"),
+    "class": Column("class", "p.class_name", "text"),
+    "type": Column("type", "p.method_type", "text"),
+    "next": Column("next", "p.next_agent", "text"),
+    "changed": Column("changed", "p.changed", "time"),
+    "valid": Column("valid", "p.is_valid", "flag"),
+    "validated": Column("validated", "p.is_validated", "flag"),
+    **_plain("p", "errors warnings", "count"),
+    "findings": Column("findings", "p.errors + p.warnings", "count"),
+}
+COLUMNS = {RECORDS: _RECORD, INSTANCES: _INSTANCE, CALLS: _CALL, EXPERIMENTS: _EXPERIMENT, PLANS: _PLAN}
 _RECORD_OF = {RECORDS: "r.id", INSTANCES: "i.record", CALLS: "c.record"}
 _MOST_FACTS = 60  # a database joins no more tables
 _FACT = re.compile(r"(config|label|metric|score|tag)\.(.+)", re.DOTALL)
@@ -116,7 +128,10 @@ class Columns:
         """The SQL of the number of the record of a row."""
         if self._table not in _RECORD_OF:
             raise UsageError(
-                f"{self._table} cannot be filtered by this", hint="list their runs: runcard ls runs"
+                f"{self._table} have no such values",
+                hint="list runs: runcard ls runs"
+                if self._table == EXPERIMENTS
+                else f"use {', '.join(self.known)}",
             )
         return _RECORD_OF[self._table]
 
@@ -125,8 +140,8 @@ class Columns:
         if (column := self.known.get(name)) is not None:
             return column
         if name not in self._facts:
-            if not names_fact(name):
-                raise _no_column(name, self.known)
+            if not names_fact(name) or self._table not in _RECORD_OF:
+                raise _no_column(name, self.known, has_facts=self._table in _RECORD_OF)
             if len(self._facts) == _MOST_FACTS:
                 raise UsageError(
                     f"there are more than {_MOST_FACTS} columns of values, such as {name!r}",
@@ -155,13 +170,10 @@ class Columns:
         return f"{plus}{self.record} IN ({records})"
 
 
-def _no_column(name: str, known: dict[str, Column]) -> UsageError:
+def _no_column(name: str, known: dict[str, Column], *, has_facts: bool) -> UsageError:
     from difflib import get_close_matches  # noqa: PLC0415 - only for this message
 
     near = get_close_matches(name[:100], known, 1, 0.6)
-    hint = (
-        f"did you mean {near[0]}?"
-        if near
-        else f"use {', '.join(known)}, or {', '.join(f'{one}.NAME' for one in FACTS)}"
-    )
+    facts = [f"{one}.NAME" for one in FACTS] if has_facts else []
+    hint = f"did you mean {near[0]}?" if near else f"use {', '.join([*known, *facts])}"
     return UsageError(f"there is no column {name!r}", hint=hint)

@@ -47,13 +47,14 @@ class FoundRecord(NamedTuple):
 
 
 class FillResult(NamedTuple):
-    """What filling found in one store."""
+    """What filling found in one store, or among the plans of one project."""
 
-    store: str
+    store: str  # or the root of the project
     records: int
     read: int
     removed: int
     is_reachable: bool = True
+    are_plans: bool = False
 
 
 def fill(database: CatalogDatabase, store: str, progress: Progress | None = None) -> FillResult:
@@ -93,7 +94,8 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     if now == before and not running:
         return None
     known = _fingerprints(database, number)
-    suspects = {*running, *_named_since(store, before)}
+    opened = {place.text: place for place in _open_sessions(store)}
+    suspects = {*running, *opened, *_named_since(store, before)}
     names = {json_name(name).text: name for name in layout.possible_records(store)}
     if now["folder"] != before["folder"]:
         suspects |= names.keys() ^ known.keys()
@@ -103,7 +105,8 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     places = {
         text: place
         for text in suspects
-        if (place := _directory_place(store, names.get(text)) or archived.get(text)) is not None
+        if (place := _directory_place(store, names.get(text)) or archived.get(text) or opened.get(text))
+        is not None
     }
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
     _put_all(database, number, changed, store, None)
@@ -226,6 +229,10 @@ def read_rows(record: "Record") -> "RecordRows":
 def _record(place: FoundRecord) -> "Record":
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 
+    if layout.is_live_session(place.path):
+        from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - few sessions are open
+
+        return OpenSession(place.path)
     if not place.is_archived:
         return DirectoryRecord(place.path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
@@ -240,10 +247,24 @@ def _places(store: str) -> Iterator[FoundRecord]:
         if (place := _directory_place(store, name)) is not None:
             names.add(name)
             yield place
-    for place in _archived(store):
+    for place in (*_archived(store), *_open_sessions(store)):
         if place.name not in names:
             names.add(place.name)
             yield place
+
+
+def _open_sessions(store: str) -> Iterator[FoundRecord]:
+    """The sessions that are being recorded: they change with every line of a journal."""
+    try:
+        folders = layout.live_sessions(store)
+    except (OSError, RuncardError):
+        return
+    for folder in folders:
+        from runcard.store.sessions.live_start import read_live_start  # noqa: PLC0415 - few sessions are open
+
+        with contextlib.suppress(RuncardError, OSError):
+            journals = [_stat_text(path) or "-" for path in layout.live_journals(folder)]
+            yield FoundRecord(read_live_start(folder).name, folder, f"open {' '.join(journals)}")
 
 
 def _directory_place(store: str, name: str | None) -> FoundRecord | None:
@@ -296,7 +317,13 @@ def _look(store: str) -> dict[str, object] | None:
     except (OSError, RuncardError):
         return None
     index = os.path.join(layout.archive_folder(store), layout.ARCHIVE_INDEX)
-    return {"folder": status.st_mtime_ns, "ledgers": ledgers, "archives": _stat_text(index)}
+    look: dict[str, object] = {
+        "folder": status.st_mtime_ns,
+        "ledgers": ledgers,
+        "archives": _stat_text(index),
+    }
+    opened = [place.text for place in _open_sessions(store)]
+    return look | ({"open": opened} if opened else {})
 
 
 def _cursor(database: CatalogDatabase, store: int) -> dict[str, object] | None:

@@ -48,10 +48,15 @@ def read_rows(record: Record) -> RecordRows:
         "record_id": _id(document, name),
         "sha256": sha256_bytes(data).hex,
     }
+    rows.texts["name"] = f"{rows.record['record_id']} {name}"
     if rows.usage and kind is GENERATION and rows.record["status"] != "running":
         rows.calls = _calls(record)
+    if layout.is_live_session(record.path):
+        rows.record["status"] = (
+            "running"  # as long as it is not closed: `ls` looks whether its process is gone
+        )
+        return rows
     rows.files += _outputs(record)
-    rows.texts["name"] = f"{rows.record['record_id']} {name}"
     return rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column, Columns
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column, Columns
 from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.tables import COST_UNIT
@@ -15,24 +15,30 @@ from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
 
-# A cost is known if that of every run with calls is.
-_EXPERIMENTS = """(SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
+# A cost is known if that of every run with calls is. Experiments without runs have a folder.
+_EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
     sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
     CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
     max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
-    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id)"""
+    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
+    LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
+    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, x.path, x.created, x.description
+    FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = 'run' AND r.experiment = x.name
+    AND (r.experiment_id = x.experiment_id OR x.experiment_id IS NULL)))"""
 _FROM = {
     RECORDS: "FROM records r",
     INSTANCES: "FROM instances i",
     CALLS: "FROM calls c",
     EXPERIMENTS: f"FROM {_EXPERIMENTS} e",
+    PLANS: "FROM plans p JOIN projects q ON q.id = p.project",
 }
 _KEYS = {
     RECORDS: ("r.id",),
     INSTANCES: ("i.record", "i.instance_id"),
     CALLS: ("c.record", "c.number"),
-    EXPERIMENTS: ("e.name", "coalesce(e.id, '')"),
+    EXPERIMENTS: ("e.name", "coalesce(e.id, '')", "coalesce(e.path, '')"),
+    PLANS: ("p.project", "p.name"),
 }
 _COMMON = 2000  # records from which on a value is a common one
 # The models whose names contain a text. There are few, so they are found one after another in the index.
@@ -164,12 +170,13 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
     now, columns = datetime.now(UTC), question.columns
     if filters.status is not None:
         question.conditions.append(comparison(columns.find("status"), "=", filters.status, columns, now))
+    time = columns.find("changed" if question.table == PLANS else "started").sql
     for sign, when in ((">=", filters.since), ("<", filters.until)):
         if when is not None:
-            question.add(f"{columns.find('started').sql} {sign} ?", time_value(when, now))
+            question.add(f"{time} {sign} ?", time_value(when, now))
     if filters.model is not None:
         question.add(f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", filters.model)
-    _filter_records(question, filters)
+    (_filter_plans if question.table == PLANS else _filter_records)(question, filters)
     if filters.where is not None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
 
@@ -197,12 +204,24 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         question.add_records("SELECT rowid FROM texts WHERE texts MATCH ?", match_words(filters.text))
 
 
-def match_words(text: str) -> str:
-    """Words as a question to the search index: each must occur, as it is written; the last may go on."""
+def _filter_plans(question: _ListQuestion, filters: Filters) -> None:
+    if filters.experiment is not None or filters.tags:
+        raise UsageError("plans have no experiments and no tags", hint="use --status, --where or --text")
+    if filters.text is not None:
+        for word in _words(filters.text):
+            question.add("instr(p.text, ?) > 0", word.lower())
+
+
+def _words(text: str) -> list[str]:
     words = text.split()
     if not words:
         raise UsageError("there is nothing to search for", hint="write one or more words")
-    quoted = ['"' + word.replace('"', '""') + '"' for word in words[:50]]
+    return words[:50]
+
+
+def match_words(text: str) -> str:
+    """Words as a question to the search index: each must occur, as it is written; the last may go on."""
+    quoted = ['"' + word.replace('"', '""') + '"' for word in _words(text)]
     return " AND ".join(quoted) + "*"
 
 
@@ -274,6 +293,12 @@ def _file_match(row: tuple[Any, ...]) -> FileMatch:
 def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
     """The stores that could not be listed when they were looked at last."""
     for (path,) in database.query("SELECT path FROM stores WHERE is_reachable = 0 ORDER BY path"):
+        yield path
+
+
+def unreachable_projects(database: CatalogDatabase) -> Iterator[str]:
+    """The projects that could not be looked at when their plans were listed last."""
+    for (path,) in database.query("SELECT path FROM projects WHERE is_reachable = 0 ORDER BY path"):
         yield path
 
 

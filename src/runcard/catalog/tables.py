@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 5
+VERSION = 6
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -122,6 +122,40 @@ CREATE TABLE relations (
     calls INTEGER,  -- of a run that metered a session: how many of its calls the session has
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
+CREATE TABLE experiments (  -- that have a folder
+    path TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,  -- of its config.yaml
+    name TEXT NOT NULL,
+    experiment_id TEXT,
+    created INTEGER,
+    description TEXT
+) WITHOUT ROWID;
+CREATE TABLE projects (  -- that have test plans
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    is_reachable INTEGER NOT NULL DEFAULT 1
+);
+CREATE TABLE plans (
+    project INTEGER NOT NULL,
+    name TEXT NOT NULL,  -- of its file
+    path TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,  -- of its file and of its source
+    changed INTEGER,  -- when its file was written
+    source TEXT,  -- path in the project
+    class_name TEXT,
+    method TEXT,
+    method_type TEXT,
+    test_level TEXT,
+    status TEXT NOT NULL,  -- fresh, stale or invalid
+    reason TEXT,  -- why it is not fresh
+    next_agent TEXT NOT NULL,
+    is_valid INTEGER NOT NULL,
+    is_validated INTEGER NOT NULL,
+    errors INTEGER NOT NULL,
+    warnings INTEGER NOT NULL,
+    text TEXT NOT NULL,  -- what words are searched in, in lower case
+    PRIMARY KEY (project, name)
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
 
@@ -179,6 +213,9 @@ VIEWS = {
     "v1_values": "SELECT r.record_id AS record, f.key, f.number, f.text FROM facts f JOIN records r ON r.id = f.record",
     "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
     "JOIN records r ON r.id = f.record",
+    "v1_plans": f"SELECT q.path AS project, p.source, p.class_name AS class, p.method, p.method_type AS type, p.test_level, p.status, "  # noqa: S608
+    f"p.reason, p.next_agent AS next, p.is_valid AS valid, p.is_validated AS validated, p.errors, p.warnings, {_TIME.format('p.changed')} AS changed, "
+    "p.path FROM plans p JOIN projects q ON q.id = p.project",
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
 
@@ -223,6 +260,20 @@ CALL_COLUMNS = (
     *_TOKEN_COLUMNS,
     *_COST_COLUMNS,
     *("cost_source", "observer"),
+)
+PLAN_COLUMNS = (
+    *(
+        "name",
+        "path",
+        "fingerprint",
+        "changed",
+        "source",
+        "class_name",
+        "method",
+        "method_type",
+        "test_level",
+    ),
+    *("status", "reason", "next_agent", "is_valid", "is_validated", "errors", "warnings", "text"),
 )
 TEXT_COLUMNS = ("name", "summary", "errors", "labels")
 

@@ -9,8 +9,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Record": {
         "run": ("runs.run", "Run a command and record it."),
         "rerun": ("runs.rerun", "Run a recorded command again and compare."),
-        "close": ("runs.close", "Close runs whose process died."),
+        "close": ("runs.close", "Close runs and sessions whose process died."),
         "log-metric": ("runs.log_metric", "Log a value of a metric, inside a recorded command."),
+        "session": ("sessions.live", "Record a session while it works, from a shell."),
         "collect": ("sessions.collect", "Collect the work of a team of agents into a session."),
         "import": ("sessions.import_", "Store the sessions of agent tools, such as Claude Code."),
         "experiment": ("experiments", "Create, list, show and delete experiments."),
@@ -47,6 +48,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("plans", "Write and check test plans for Ruby code."),
     },
     "Set up": {
+        "install": ("agents.install", "Let Claude Code and other agent tools record themselves."),
+        "uninstall": ("agents.uninstall", "Undo `runcard install`."),
+        "hook": ("agents.hook", "Note an event of an agent tool. Hooks run this."),
         "doctor": ("checks.doctor", "Show what needs attention: sessions deleted soon, dead runs."),
         "mcp": ("mcp", "Serve records and plans to agents, by the Model Context Protocol."),
         "config": ("checks.config", "Show every setting and its source."),

@@ -18,12 +18,37 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "log-metric": ("runcard log-metric accuracy 0.93", "runcard log-metric loss 0.41 --step 200"),
     "close": ("runcard close", "runcard close outputs/2026-11-15_101500"),
+    "session": (
+        "runcard session start team-1",
+        "runcard session instance writer --session team-1",
+        "runcard session finish --session team-1",
+    ),
+    "session start": ("runcard session start team-1", 'eval "$(runcard session start team-1 --export)"'),
+    "session instance": (
+        "runcard session instance writer --session team-1 --role tech_writer --workspace work",
+    ),
+    "session event": (
+        """runcard session event draft --session team-1 --instance writer --payload '{"page": 3}'""",
+    ),
+    "session log": ("./writer.sh | runcard session log --session team-1 --instance writer",),
+    "session usage": ("runcard session usage @reply.json --session team-1 --instance writer",),
+    "session finish": (
+        "runcard session finish --session team-1 --instance writer --status error --error '429'",
+        "runcard session finish --session team-1",
+    ),
     "collect": ("runcard collect --template > session.yaml", "runcard collect session.yaml"),
     "experiment": (
         "runcard experiment create personas",
         "runcard run --experiment personas -- python generate.py",
         "runcard experiment show personas",
     ),
+    "install": (
+        "runcard install claude-code --dry-run",
+        "runcard install claude-code codex --user",
+        "runcard install cursor --mcp --allow-write",
+    ),
+    "uninstall": ("runcard uninstall claude-code codex --user",),
+    "hook": ("runcard hook claude-code Stop < event.json", "runcard hook --catch-up"),
     "import": (
         "runcard import claude-code",
         "runcard import codex --all --since 7d",
@@ -45,7 +70,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard query 'SELECT model, sum(cost_usd) FROM v1_usage GROUP BY model'",
     ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
-    "index": ("runcard index", "runcard index ~/projects"),
+    "index": ("runcard index", "runcard index ~/projects", "runcard index --watch"),
     "show": (
         "runcard show @latest",
         "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",

@@ -52,6 +52,7 @@ _ADDED_TO_TEAM = (
     "audit",
     "origin",
     "origin_session",
+    "recorded_by",
     "usage_incomplete",
     "metered_runs",
     "sources",

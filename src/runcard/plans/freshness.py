@@ -11,7 +11,7 @@ from runcard.digests import sha256_descriptor
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import open_regular, unreadable
-from runcard.plans.plan_files import PlanLocation
+from runcard.plans.plan_files import PlanFile, PlanLocation
 
 NOT_FOUND = "metadata not found"
 CORRUPTED = "metadata corrupted"
@@ -37,10 +37,13 @@ class PlanStatus:
 
 def status_of(location: PlanLocation) -> PlanStatus:
     """Check the freshness of a plan; raises when the source cannot be read."""
-    plan_file = location.plan_file
+    return PlanStatus(location, _reason(location), is_validated(location.plan_file))
+
+
+def is_validated(plan_file: PlanFile) -> bool:
+    """Whether the validator found no errors."""
     validation = plan_file.section("validation")
-    validated = validation.get("completed") is True and validation.get("errors") == []
-    return PlanStatus(location, _reason(location), validated)
+    return validation.get("completed") is True and validation.get("errors") == []
 
 
 def _reason(location: PlanLocation) -> str | None:

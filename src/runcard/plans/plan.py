@@ -50,13 +50,22 @@ class Plan:
     @cached_property
     def errors(self) -> list[Finding]:
         """The errors of the report. A valid plan is not searched for the positions of its warnings."""
+        return self.report.errors if self._needs_text else []
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings; if the plan is valid, perhaps without their positions."""
+        return (self.report if self._needs_text else self._quick_report).findings
+
+    @cached_property
+    def _needs_text(self) -> bool:
+        """Whether the data alone do not show that the plan is valid."""
         from runcard.documents.testplan.unquoted_scalars import may_be_unquoted  # noqa: PLC0415 - imports YAML
 
         data, plan_file = self._yaml_data, self.location.plan_file
         if data is None or not self._quick_report.valid or plan_file.content is None:
-            return self.report.errors
-        text = as_text(plan_file.content, plan_file.limits)
-        return self.report.errors if may_be_unquoted(data, text) else []
+            return True
+        return may_be_unquoted(data, as_text(plan_file.content, plan_file.limits))
 
     @cached_property
     def _quick_report(self) -> Report:
@@ -234,7 +243,7 @@ class Plan:
         _check_no_new_errors(self, written, agent)
         check_inside(self.location.project, self.path)
         own_writes = writes or PlanWrites()
-        own_writes.write(self.path, after, self.location.project.folder)
+        own_writes.write(self.path, after, self.location.project)
         if writes is None:
             own_writes.sync()
         return written

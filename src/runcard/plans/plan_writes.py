@@ -8,6 +8,8 @@ import os
 
 from runcard.files import Sync, failure, fsync_directory, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_for
+from runcard.plans.known_projects import note_project
+from runcard.plans.project import Project
 
 
 class PlanWrites:
@@ -17,19 +19,20 @@ class PlanWrites:
         self._changed: set[str] = set()  # folders to sync
         self._searched: set[str] = set()  # folders in which abandoned temporary files were looked for
 
-    def write(self, path: str, data: bytes, folder: str) -> None:
-        """Write a plan; `folder` is the one of the project's plans."""
+    def write(self, path: str, data: bytes, project: Project) -> None:
+        """Write a plan of a project."""
         try:
             write_atomic(path, data, sync=Sync.CONTENTS)
         except OSError as error:
             raise failure(error, path, "write") from error
         real = os.path.dirname(os.path.realpath(path))
         self._changed.add(real)
-        if real != folder:
+        if real != os.path.realpath(project.folder):
             remove_temporary_files_for(path)
         elif real not in self._searched:
             self._searched.add(real)
             remove_temporary_files_for(path, others=True)
+            note_project(project.root)
 
     def sync(self) -> None:
         """Make all plans written so far durable."""

@@ -42,12 +42,17 @@ def project_at(directory: str) -> Project | None:
 def _marked_above(at: str) -> Project | None:
     """The nearest marked directory at a real path or above it."""
     while True:
-        if any(os.path.lexists(f"{at}/{marker}") for marker in _MARKERS):
+        if is_marked(at):
             return Project(at)
         above = os.path.dirname(at)
         if above == at:
             return None
         at = above
+
+
+def is_marked(directory: str) -> bool:
+    """Whether a directory is the root of a project."""
+    return any(os.path.lexists(f"{directory}/{marker}") for marker in _MARKERS)
 
 
 def given_project(root: str) -> Project:

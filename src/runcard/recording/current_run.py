@@ -6,6 +6,7 @@ That of its block, of `runcard.start`, of the parent process; or, in a thread, t
 import functools
 import os
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 from runcard.documents.run.fields import RunFields
@@ -16,10 +17,13 @@ from runcard.observe.clock import Clock
 from runcard.recording.load_modules import load_modules
 from runcard.recording.open_runs import common_run, open_runs_here
 from runcard.recording.run import JournalEvents, RecordOptions, Run, enclosing_run
+from runcard.recording.session_link import SessionLink, session_link
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 
 _MAX_CANDIDATES = 4  # runs that a warning names
+
+_begin_on_demand: Callable[[], Run | None] | None = None
 
 
 class RunMatch(NamedTuple):
@@ -51,6 +55,12 @@ def current_run() -> Run | None:
     return match.run
 
 
+def begin_runs_on_demand(begin: Callable[[], Run | None] | None) -> None:
+    """Let code that is in no run begin one when it needs it: `begin` returns it. None: no more."""
+    global _begin_on_demand  # noqa: PLW0603 - of the process, as the open runs
+    _begin_on_demand = begin
+
+
 def find_run(preferred: Run | None = None) -> RunMatch:
     """The run that the calling code belongs to; `preferred` is the one to choose among several open ones."""
     run = enclosing_run()
@@ -61,8 +71,15 @@ def find_run(preferred: Run | None = None) -> RunMatch:
         return RunMatch(preferred)
     if len(runs) == 1:
         return RunMatch(runs[0])
+    return RunMatch(common_run(runs) or _run_around(), runs)
+
+
+def _run_around() -> Run | None:
+    """The run in which everything in this process happens: one that begins on demand, or that of the parent process."""
+    if _begin_on_demand is not None:
+        return _begin_on_demand()
     path = os.environ.get("RUNCARD_RUN_DIR")
-    return RunMatch(common_run(runs) or (_join(os.path.abspath(path)) if path else None), runs)
+    return _join(os.path.realpath(path)) if path else None
 
 
 @functools.lru_cache(maxsize=8)
@@ -77,10 +94,18 @@ def _join(path: str) -> Run | None:
     except RuncardError as error:
         warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)
         return None
-    options = RecordOptions(layout.store_of(path), {}, (), None, keep_secrets=False, strict=False)
+    options = RecordOptions(
+        layout.store_of(path), {}, (), None, keep_secrets=False, strict=False, session=_session_of(document)
+    )
     events = JournalEvents(path, document, Clock(), None, options)
     events.join_on_first_event()
     return Run(events)
+
+
+def _session_of(document: JsonObject) -> SessionLink | None:
+    """The session of a run, if this process is in it: the variables of the environment are those of the parent."""
+    link = session_link()
+    return link if link is not None and link.relation in (document.get("relations") or ()) else None
 
 
 def _load_document(path: str) -> JsonObject:

@@ -6,7 +6,7 @@ rule, never kept.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
 UNKNOWN_PRICE = "unknown-price"  # the type of a warning
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
+
+# Get each event about model calls that this process records, in whatever run: the recorder, the event and its payload.
+call_observers: list[Callable[["EventRecorder", str, JsonObject], None]] = []
 
 
 class ClosedRunError(StoreError):
@@ -153,7 +156,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
+            self._emit_usage(event, self.mask(plain_copy(payload), "events"), level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {name: details[name] for name in ("step", "observer") if name in details}
@@ -163,9 +166,17 @@ class EventRecorder(ABC):
 
         `calls` is the number of calls that are missing, if it is known.
         """
-        texts = {"reason": self.mask_text(_message(reason), "events")}
-        texts |= {"hint": self.mask_text(_message(hint), "events")} if hint else {}
-        self.emit(USAGE_INCOMPLETE, {**texts, "calls": calls}, level="warning")
+        texts = {"reason": self.mask_text(as_text(reason), "events")}
+        texts |= {"hint": self.mask_text(as_text(hint), "events")} if hint else {}
+        self._emit_usage(USAGE_INCOMPLETE, {**texts, "calls": calls}, "warning")
+
+    def _emit_usage(self, event: str, payload: JsonObject, level: str) -> None:
+        self.emit(event, payload, level=level)
+        self.notify_observers(event, payload)
+
+    def notify_observers(self, event: str, payload: JsonObject) -> None:
+        for observe in call_observers:
+            observe(self, event, payload)
 
     def _price_table(self) -> "Prices":
         """The caller's prices, else those that the settings name, read on first use."""
@@ -201,10 +212,10 @@ class EventRecorder(ABC):
 
     def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
         name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)
-        self._add_problem(ERROR_ADDED, "error", _message(error), name)
+        self._add_problem(ERROR_ADDED, "error", as_text(error), name)
 
     def add_warning(self, message: str, kind: str | None = None) -> None:
-        self._add_problem(WARNING_ADDED, "warning", _message(message), kind)
+        self._add_problem(WARNING_ADDED, "warning", as_text(message), kind)
 
     def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
         where = f"{level}s"
@@ -282,7 +293,7 @@ def _in_parts(files: list[JsonObject]) -> Iterator[list[JsonObject]]:
         yield part
 
 
-def _message(error: BaseException | str) -> str:
+def as_text(error: BaseException | str) -> str:
     """A message as JSON can hold it: bytes that are not UTF-8 are escaped."""
     try:
         text = str(error)

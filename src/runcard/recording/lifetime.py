@@ -104,6 +104,16 @@ class RunLifetime:
             finally:
                 self._close(error, status)
 
+    def discard(self) -> None:
+        """End the run and remove its directory. It is for a run in which nothing was recorded."""
+        if not self.is_open:
+            self._leave()
+            return
+        with self._ending(None):
+            if self._background is not None:
+                self._background.result(0)
+            self._events.discard()
+
     async def end_off_loop(self, error: BaseException | None = None) -> None:
         """The same; files are hashed beside the event loop."""
         if not self.is_open:

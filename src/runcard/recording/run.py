@@ -29,11 +29,12 @@ from runcard.recording.journal_facts import WrittenEvents
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
+from runcard.recording.session_link import PASSED_ON, pass_on
 from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
 from runcard.store.runs.config_file import read_config
-from runcard.store.runs.directory import join_run
+from runcard.store.runs.directory import discard_run, join_run
 from runcard.store.runs.heartbeat import write_heartbeat
 from runcard.store.runs.open_journals import OwnJournal
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from runcard.accounting import Prices
     from runcard.recording.lifetime import RunLifetime
+    from runcard.recording.session_link import SessionLink
 
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
@@ -66,6 +68,7 @@ class RecordOptions(NamedTuple):
     keep_secrets: bool
     strict: bool
     event_limit: int = EVENT_LIMIT
+    session: "SessionLink | None" = None  # the session and the agent that the run belongs to
 
 
 class PickledRun(NamedTuple):
@@ -122,6 +125,8 @@ class JournalEvents(EventRecorder):
                 raise ClosedRunError(
                     f"the run in {printable(self.path)} is closed", hint=error.hint
                 ) from error
+            if event in PASSED_ON and self._options.session is not None:
+                pass_on(self._options.session, self.run_id, event, payload, level)
 
     def _write(self, event: str, payload: JsonObject, level: str) -> None:
         """Write one event at a time: lines are in the order of time, whichever thread they come from."""
@@ -209,6 +214,8 @@ class JournalEvents(EventRecorder):
             "RUNCARD_RUN_ID": self.run_id,
             "RUNCARD_PARENT": self.run_id,
         }
+        if self._options.session is not None:
+            variables |= self._options.session.environ
         trace = (self.document.get("trace") or {}).get("traceparent")
         return variables | ({"TRACEPARENT": trace} if trace else {})
 
@@ -264,6 +271,19 @@ class JournalEvents(EventRecorder):
         finally:
             journal.close()
         return None
+
+    @property
+    def writer(self) -> str | None:
+        """The name under which this process writes events; None as long as it has written none."""
+        return None if self._journal is None else self._journal.head.writer
+
+    def discard(self) -> None:
+        """Remove the run, which is open, with all files in its directory."""
+        HEARTBEAT.end(self.run_id)
+        self.end_token_counts(0)
+        if self._journal is not None:
+            self._journal.close()
+            discard_run(self.path)
 
 
 def open_journal_events() -> list[JournalEvents]:

@@ -10,12 +10,13 @@ from runcard.documents.run.events import RUN_STARTED
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, encode_json
 from runcard.errors import RuncardError
-from runcard.files import failure, json_name
+from runcard.files import failure, json_name, printable
 from runcard.masking import mask_data
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.recording.closing import close_dead_run
 from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
+from runcard.recording.session_link import add_run, session_link
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer
@@ -52,6 +53,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
         clock, run_id, identity, settings, parent, keep_secrets=options.keep_secrets
     )
     document["generation"] |= _origin(store, settings)
+    options = _in_session(options, run_id, document, warn)
     setup_warnings += [(TRUNCATED, message) for message in cut_start_document(document, options.event_limit)]
     new_run = NewRun(store, run_id, new_writer(), options.event_limit)
     try:
@@ -69,6 +71,24 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
         new_run.discard()
         raise
     return events
+
+
+def _in_session(
+    options: RecordOptions, run_id: str, document: JsonObject, warn: Callable[[str], None]
+) -> RecordOptions:
+    """The options of a run with the session that it belongs to, which its document names. None is left for a closed one."""
+    link = session_link()
+    if link is None:
+        return options
+    try:
+        add_run(link, run_id)
+    except (RuncardError, OSError) as error:
+        if options.strict:
+            raise
+        warn(f"the run is not recorded in the session {printable(link.session_id)}: {error}")
+        return options
+    document["relations"].append(link.relation)
+    return options._replace(session=link)
 
 
 def _origin(store: str, settings: JsonObject) -> JsonObject:

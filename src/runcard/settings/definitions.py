@@ -224,6 +224,24 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     guard=UNCHANGED,
 )
 
+ARTIFACTS_SPECS: Setting[str | None] = Setting(
+    "artifacts.specs",
+    optional(PATH, "no folder"),
+    None,
+    "folder of SPECs, in which a session is found by its id",
+    ("ARTIFACTS_SPECS",),
+    guard=INSIDE_PROJECT,
+    use="read",
+)
+ARTIFACTS_TIMEOUT: Setting[float | None] = Setting(
+    "artifacts.timeout",
+    optional(NUMBER, "no limit"),
+    None,
+    "seconds that collecting a team by its id may take",
+    ("ARTIFACTS_TIMEOUT",),
+    guard=SAFE,
+)
+
 CATALOG: Setting[str | None] = Setting(
     "catalog.url",
     optional(PATH, "in your data directory"),
@@ -295,6 +313,8 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_COMPRESS,
     ARTIFACTS_RETENTION_DAYS,
     ARTIFACTS_MAX_SIZE_GB,
+    ARTIFACTS_SPECS,
+    ARTIFACTS_TIMEOUT,
     CATALOG,
     MASKING_PATTERNS,
     LIMITS_SIZE,

@@ -61,7 +61,7 @@ def _open(path: str, mode: int, dir_fd: int | None) -> int:
 
 def _append(descriptor: int, data: bytes, *, sync: bool) -> None:
     size = os.lseek(descriptor, 0, os.SEEK_END)
-    end = _end_of_lines(descriptor, size)
+    end = end_of_lines(descriptor, size)
     if end < size:
         os.ftruncate(descriptor, end)
     try:
@@ -76,7 +76,7 @@ def _append(descriptor: int, data: bytes, *, sync: bool) -> None:
         raise
 
 
-def _end_of_lines(descriptor: int, end: int) -> int:
+def end_of_lines(descriptor: int, end: int) -> int:
     """The offset at which the last whole line before `end` ends."""
     while end:
         start = max(0, end - _BLOCK)

@@ -117,6 +117,10 @@ def _without_document(path: str) -> str:
 
 def _record_at(path: str, limits: Limits | None) -> Record:
     if os.path.isdir(path):
+        if layout.is_live_session(path):
+            from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - see above
+
+            return OpenSession(path, limits)
         if layout.may_be_file(os.path.join(path, layout.METADATA), follow=True):
             return DirectoryRecord(path, limits)
     elif layout.is_archive(path):

@@ -15,7 +15,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
@@ -32,7 +32,14 @@ from runcard.documents.chain import (
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
-from runcard.files import NotRegularFileError, failure, open_regular, printable, read_regular
+from runcard.files import (
+    NotRegularFileError,
+    failure,
+    open_regular,
+    printable,
+    read_regular,
+    write_all,
+)
 from runcard.files.locks import lock_open_file
 from runcard.files.processes import is_alive
 from runcard.store.locks import LOCK_TIMEOUT
@@ -46,6 +53,7 @@ _LONGEST_FIELD = 512  # characters of each field in a line that is cut
 _ROOM_FOR_FIELDS = 16_384  # bytes
 _SYNC_INTERVAL = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_CONTINUE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _BLOCK = 1 << 16  # bytes of a journal that are read at once
@@ -84,10 +92,12 @@ class JournalWriter:
         lock: bool = False,
         mode: int = 0o666,
         limit: int = EVENT_LIMIT,
+        after: Head | None = None,
     ) -> None:
+        """Create a journal; with `after`, continue the one that ends so."""
         self.path = path
         self._limit = limit
-        self.head = Head(writer, 0, first_link(record_id, writer))
+        self.head = after or Head(writer, 0, first_link(record_id, writer))
         self.sha256 = hashlib.sha256()  # of all bytes written
         self.on_line: Callable[[Line], object] | None = None  # gets each line that is written; must not raise
         self._mutex = threading.Lock()
@@ -97,7 +107,7 @@ class JournalWriter:
         self._pid = os.getpid()
         self.has_lock = False
         try:
-            self._descriptor = os.open(path, _CREATE, mode)
+            self._descriptor = os.open(path, _CREATE if after is None else _CONTINUE, mode)
             self._opened = os.fstat(self._descriptor)
         except OSError as error:
             raise failure(error, path, "create the journal") from error
@@ -146,6 +156,16 @@ class JournalWriter:
         if time.monotonic() - self._synced_at >= _SYNC_INTERVAL:
             self.sync()
         return original_size
+
+    def copy_lines(self, blocks: Iterable[bytes]) -> None:
+        """Add whole lines of other writers, as they are."""
+        with self._mutex:
+            try:
+                for block in blocks:
+                    write_all(self._descriptor, block)
+                    self.sha256.update(block)
+            except OSError as error:
+                raise failure(error, self.path, "write the journal") from error
 
     def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> EncodedLine:  # noqa: ANN401
         all_fields = {"seq": seq, **fields, "writer": self.head.writer}
@@ -199,6 +219,11 @@ class JournalWriter:
         self._ended = True
         with self._mutex:
             pass  # wait for a line that is being written
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether further lines are refused."""
+        return self._ended
 
     @property
     def is_closed(self) -> bool:

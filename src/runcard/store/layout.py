@@ -52,6 +52,12 @@ _UNSAFE = r"[^A-Za-z0-9._-]+"
 _COLLECTIONS = ".open"
 _COLLECTION = r"(.+)\.([0-9a-f]{8})"
 _CLOSING = ".closing"
+_LIVE_START = "session.json"
+_LIVE_JOURNAL = "events.jsonl"
+_LIVE_OTHER_JOURNAL = r"events\.(w-[0-9a-f]+)\.jsonl"
+_LIVE_HEARTBEAT = "heartbeat"
+_LIVE_LOG = ".log"
+_NEW_LIVE = ".new-"
 _PACKED = ".tar.gz"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
@@ -122,6 +128,63 @@ def open_collections(store: str) -> list[str]:
 def is_collection(path: str) -> bool:
     """Whether this is the directory of a session that is not complete."""
     return os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
+
+
+def live_session(store: str, session_id: str) -> str:
+    """Where a session is while it is recorded."""
+    return os.path.join(store, _COLLECTIONS, session_id)
+
+
+def new_live_session(store: str, random: str) -> str:
+    """Where the directory of a session is made that is to be recorded: it gets its name when it is complete."""
+    return os.path.join(store, _COLLECTIONS, f"{_NEW_LIVE}{random}")
+
+
+def is_new_live_session(path: str) -> bool:
+    """Whether an entry of `.open/` is a directory that was not complete when its process was killed."""
+    return os.path.basename(path).startswith(_NEW_LIVE) and _is_folder(path)
+
+
+def live_start(live: str) -> str:
+    """The start document of a session that is being recorded."""
+    return os.path.join(live, _LIVE_START)
+
+
+def live_journal(live: str, writer: str | None = None) -> str:
+    """The journal of a session's owner, or that of another writer."""
+    return os.path.join(live, _LIVE_JOURNAL if writer is None else f"events.{writer}.jsonl")
+
+
+def live_heartbeat(live: str) -> str:
+    """The file that says when the owner of a session was last alive."""
+    return os.path.join(live, _LIVE_HEARTBEAT)
+
+
+def live_log(live: str, instance_id: str) -> str:
+    """What an instance has logged so far."""
+    return os.path.join(live, instance_id + _LIVE_LOG)
+
+
+def live_journals(live: str) -> list[str]:
+    """The journals of a session that is being recorded: the owner's first."""
+    names = os.listdir(live)
+    others = sorted(name for name in names if re.fullmatch(_LIVE_OTHER_JOURNAL, name))
+    paths = [os.path.join(live, name) for name in (_LIVE_JOURNAL, *others) if name in names]
+    return [path for path in paths if may_be_file(path)]
+
+
+def is_live_session(path: str) -> bool:
+    """Whether this is the directory of a session that is being recorded, or was when its process died: by its content.
+
+    An id may look like the name of a collection: `team.deadbeef`.
+    """
+    is_there = os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
+    return is_there and may_be_file(live_start(path)) and not os.path.basename(path).startswith(".")
+
+
+def live_sessions(store: str) -> list[str]:
+    """The sessions of a store that are being recorded; raises OSError when it cannot be read, StoreError at a link."""
+    return [path for path in open_collections(store) if is_live_session(path)]
 
 
 def is_session(folder: str) -> bool:

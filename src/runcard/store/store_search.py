@@ -48,7 +48,13 @@ class RecordMatch(NamedTuple):
         )
 
     def open(self, limits: Limits | None) -> Record:
-        return self.open_archive() if self.directory is None else DirectoryRecord(self.directory, limits)
+        if self.directory is None:
+            return self.open_archive()
+        if not layout.is_live_session(self.directory):
+            return DirectoryRecord(self.directory, limits)
+        from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - few sessions are open
+
+        return OpenSession(self.directory, limits)
 
     def open_archive(self) -> "ArchivedRecord":
         from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
@@ -77,6 +83,23 @@ class StoreSearch:
         return layout.possible_records(self.path)
 
     @cached_property
+    def open_sessions(self) -> dict[str, RecordMatch]:
+        """The sessions that are being recorded, by the names that they will have."""
+        try:
+            folders = layout.live_sessions(self.path)
+        except (OSError, RuncardError):
+            return {}
+        matches = {}
+        for folder in folders:
+            from runcard.store.sessions.live_start import read_live_start  # noqa: PLC0415 - few sessions are open
+
+            with contextlib.suppress(RuncardError):
+                start = read_live_start(folder)
+                matches[start.name] = RecordMatch(self.path, start.name, folder)
+                self._ids[start.name] = start.session_id
+        return matches
+
+    @cached_property
     def entries(self) -> "list[ArchiveEntry]":
         """What the index of archives lists: of this store, or of this folder of archives."""
         folders = [layout.archive_folder(self.path), self.path]
@@ -103,6 +126,8 @@ class StoreSearch:
 
     def exact(self, word: str) -> Iterator[RecordMatch]:
         """The records that have this name or this id."""
+        if word in self.open_sessions:
+            yield self.open_sessions[word]
         if word in self.names and self._is_record(word):
             yield self.match(word)
         for entry in self.entries:
@@ -118,6 +143,7 @@ class StoreSearch:
 
         Names, indexes and ledgers can be wrong or forged: the record's own document must have the id, if it can be read.
         """
+        yield from self._open_by_id(is_meant)
         for name in self.names:
             session_id = directory_names.session_id_in(name)
             if not session_id or not is_meant(session_id) or not self._is_record(name):
@@ -137,6 +163,9 @@ class StoreSearch:
         for name in self.names:
             if name not in known and is_meant(self._id(name) or ""):
                 yield self.match(name)
+
+    def _open_by_id(self, is_meant: Callable[[str], bool]) -> Iterator[RecordMatch]:
+        return (match for name, match in self.open_sessions.items() if is_meant(self._ids[name] or ""))
 
     def sessions(self, session_id: str) -> Iterator[RecordMatch]:
         """The sessions with this id; a large ledger is not read for them as a whole."""
@@ -200,7 +229,9 @@ class StoreSearch:
 
     def rank(self, match: RecordMatch) -> int:
         """How well the store knows a match: 2 by its ledger, index or marks, 1 by its directory, 0 as a loose copy."""
-        if match.archive is not None or os.path.lexists(layout.open_mark(match.path)):
+        if match.name in self.open_sessions or match.archive is not None:
+            return 2
+        if os.path.lexists(layout.open_mark(match.path)):
             return 2
         key = (match.name, self._id(match.name))
         if any((entry.path, entry.id) == key for entry in self.history):
@@ -216,7 +247,7 @@ class StoreSearch:
         for entry in self.history:
             if self._is_own_archive(entry) and (match := self.archive_elsewhere(entry)) is not None:
                 matches.setdefault(entry.path, match)
-        matches |= {name: self.match(name) for name in self.names}
+        matches |= {name: self.match(name) for name in self.names} | self.open_sessions
         for name, match in matches.items():
             start = directory_names.start_in(name)
             yield *(start or (_stated_time(match), 0)), match
@@ -228,7 +259,7 @@ class StoreSearch:
         """
         if directory_names.session_id_in(match.name) is None:
             return moment
-        stated = _stated_time(match)
+        stated = _NEVER if match.name in self.open_sessions else _stated_time(match)
         return moment if stated is _NEVER else min(moment, stated)
 
     def _is_own_archive(self, entry: LedgerEntry) -> bool:

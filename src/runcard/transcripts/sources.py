@@ -24,6 +24,10 @@ _LINK = "a symbolic link, not followed"
 _SAMPLES = ("a.jsonl", "chats/a.jsonl", "message/a/b.json")  # what may be in a folder of sessions
 
 
+class NoSessionsError(StoreError):
+    """There is no session where it was looked for."""
+
+
 class AgentTool(Protocol):
     """The module of a tool."""
 
@@ -200,9 +204,9 @@ def detect(path: str, tools: Sequence[str]) -> str | None:
     return next((tool for tool in tools if SESSION_TOOLS[tool].is_session_record(record)), None)
 
 
-def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> StoreError:
+def _nothing_found(tools: Sequence[str], folders: Sequence[str]) -> NoSessionsError:
     names = ", ".join(SESSION_TOOLS[tool].TITLE for tool in tools)
-    error = StoreError(
+    error = NoSessionsError(
         f"no sessions of {names} found", hint="if they are elsewhere, pass their folder or file as PATH"
     )
     error.details = tuple(f"looked in {printable(folder)}" for folder in dict.fromkeys(folders))

@@ -19,6 +19,7 @@ def doctor_screen(report: JsonObject) -> list[str]:
         *section("Sessions of agent tools", _transcripts(report)),
         *section("Stores", _stores(report)),
         *section("Settings", _settings(report["settings"])),
+        *section("Agent tools that record themselves", _installed(report)),
         *section("Agent tools in PATH", [line for tool in report["clients"] for line in _client(tool)]),
         *section("Optional parts", [line for extra in report["extras"] for line in _extra(extra)]),
         *section("Disk space", [line for disk in report["disks"] for line in _disk(disk)]),
@@ -94,10 +95,11 @@ def _store(store: JsonObject) -> list[str]:
     counts = [counted(store["runs"], "run"), counted(store["sessions"], "session")]
     counts += [f"{store['archived']:,} archived"] if store["archived"] else []
     texts = [f"{', '.join(counts)}; {size}"]
-    if store["open_runs"]:
-        texts.append(f"running: {', '.join(store['open_runs'][:MAX_LINES])}{_more(store['open_runs'])}")
-    if store["dead_runs"]:
-        texts.append(f"not closed: {', '.join(store['dead_runs'][:MAX_LINES])}{_more(store['dead_runs'])}")
+    running, dead = ([*store[f"{state}_runs"], *store[f"{state}_sessions"]] for state in ("open", "dead"))
+    if running:
+        texts.append(f"running: {', '.join(running[:MAX_LINES])}{_more(running)}")
+    if dead:
+        texts.append(f"not closed: {', '.join(dead[:MAX_LINES])}{_more(dead)}")
     leftovers = store["leftovers"]
     texts += [f"left by a killed command: {item['path']}: {item['about']}" for item in leftovers[:MAX_LINES]]
     texts += [_more(leftovers).removeprefix(" ")]
@@ -107,6 +109,32 @@ def _store(store: JsonObject) -> list[str]:
 def _more(items: list[object]) -> str:
     hidden = len(items) - MAX_LINES
     return f" and {hidden:,} more" if hidden > 0 else ""
+
+
+def _installed(report: JsonObject) -> list[str]:
+    lines = []
+    titles = dict.fromkeys((setup["title"], setup["scope"]) for setup in report["installed"])
+    for title, scope in titles:
+        own = [setup for setup in report["installed"] if (setup["title"], setup["scope"]) == (title, scope)]
+        where = "in this directory" if scope == "project" else "for all projects"
+        parts = {"hooks": "hooks", "mcp": "MCP server"}
+        texts = [
+            f"{parts[setup['part']]}: {setup['path']}{' (CANNOT START)' if setup['missing'] else ''}"
+            for setup in own
+        ]
+        lines += _entry(title, [where, *texts])
+    hooks = report["hooks"]
+    if hooks["sessions"]:
+        texts = [f"{counted(hooks['sessions'], 'session')} noted"]
+        texts += (
+            [f"{counted(len(hooks['imported']), 'session')} imported now"] if hooks.get("imported") else []
+        )
+        texts += [f"{counted(len(hooks['pending']), 'session')} not imported yet"] if hooks["pending"] else []
+        texts += (
+            [f"{counted(len(hooks['failed']), 'session')} not imported: see below"] if hooks["failed"] else []
+        )
+        lines += _entry("hooks", [", ".join(texts)])
+    return lines or _entry("none", [], "runcard install claude-code")
 
 
 def _settings(settings: JsonObject) -> list[str]:

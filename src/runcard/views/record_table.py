@@ -22,6 +22,8 @@ _LEFT_OUT = (
     "duration",
     "instances",
     "experiment",
+    "valid",
+    "path",
 )  # of a table that is too wide, in this order
 
 

@@ -60,16 +60,19 @@ _TOKEN_CLASSES = {
 }
 
 
-def team_screen(path: str, document: JsonObject, amendments: Sequence[str] = ()) -> list[str]:
-    """A session, line by line."""
+def team_screen(
+    path: str, document: JsonObject, amendments: Sequence[str] = (), *, status: str | None = None
+) -> list[str]:
+    """A session, line by line; `status` is that of one which is not closed."""
     instances = document["instances"]
     completed = sum(entry["status"] == "completed" for entry in instances)
+    state = "" if status is None else f"{status}, "
     return [
-        f"{printable(document['team_session_id'])}  {completed} of {len(instances)} completed",
+        f"{printable(document['team_session_id'])}  {state}{completed} of {len(instances)} completed",
         "",
-        *fields(_about(path, document), SCREEN),
-        *section("Team", _team(instances, at_least=is_lower_bound(document))),
-        *section("Cost", _cost(document)),
+        *fields(_about(path, document, is_open=status is not None), SCREEN),
+        *section("Team", _team(instances, at_least=is_lower_bound(document)) if instances else []),
+        *section("Cost", _cost(document) if instances else []),
         *section("Work", _work(instances)),
         *section("Timeline", _timeline(instances)),
         *section("Failed", _failed(instances)),
@@ -78,19 +81,20 @@ def team_screen(path: str, document: JsonObject, amendments: Sequence[str] = ())
     ]
 
 
-def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
+def _about(path: str, document: JsonObject, *, is_open: bool) -> list[tuple[str, object]]:
     summary, audit = document["execution_summary"], document.get("audit") or {}
     by = audit.get("collected_by")
     stored = (document.get("resources") or {}).get("disk_bytes")
     seconds = summary.get("total_execution_time_seconds")
     tool = tool_title(document)
+    stored_at = audit.get("collected_at") or document["created_at"]
     return [
         location(path),
         *_origin(document.get("origin_session") or {}, tool),
         ("started", work_start(document)),
-        ("ended", _end(document)),
+        ("ended", None if is_open else _end(document)),
         ("duration", None if seconds is None else duration(seconds)),
-        ("imported" if tool else "collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("imported" if tool else "collected", None if is_open else stored_at + (f" by {by}" if by else "")),
         ("stored", None if stored is None else f"{byte_size(stored)} of workspaces and transcripts"),
         ("labels", key_values(document.get("labels"))),
         ("related", ", ".join(f"{other['type']} {other['id']}" for other in document.get("relations") or ())),

@@ -151,7 +151,7 @@ def test_a_setup_names_the_class(cli: Cli, source: Path) -> None:
     } == {
         "d": ("attribute", "A"),
         "order_e": ("model", "Order"),
-        "c_f": ("variable", None),
+        "b_c_f": ("variable", None),
         "b_g": ("argument", None),
     }
 

@@ -23,9 +23,11 @@ _WHATS = (
     "sessions",
     "instances",
     "calls",
+    "plans",
     "experiments",
 )  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
+_COST_COLUMNS = ("known_cost", "at_least")  # in CSV, for what a table says with "≥" and "unknown"
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
@@ -53,9 +55,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 @click.option(
     "--sort",
     type=_Names(),
-    default="-started",
-    show_default=True,
-    help="Sort by these columns; -NAME is descending.",
+    help="Sort by these columns; -NAME is descending. Default: -started; of plans: project,source,method.",
 )
 @click.option(
     "--columns", type=_Names(), help="Columns to show, such as id,cost,config.temperature,metric.accuracy."
@@ -70,7 +70,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 @json_option
 def command(
     what: str,
-    sort: tuple[str, ...],
+    sort: tuple[str, ...] | None,
     columns: tuple[str, ...] | None,
     limit: int | None,
     transcripts: bool,
@@ -79,7 +79,7 @@ def command(
     **filters: Any,  # noqa: ANN401 - as click has them
 ) -> int:
     """List runs and sessions, newest first, of all stores on this machine, archived ones included; or the agents of
-    sessions (instances), the model calls of runs (calls), or the experiments that have runs.
+    sessions (instances), the model calls of runs (calls), the test plans of all projects (plans), or experiments.
 
     Any value of a configuration, label, metric or score can be a column, a filter or the sort key: config.NAME, label.NAME,
     metric.NAME, score.NAME. Conditions compare columns with values by = != < <= > >= and ~ (contains), joined by and, or, not
@@ -88,29 +88,37 @@ def command(
     With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
     options allow. The first such search builds an index, which later ones only bring up to date.
 
-    Exit codes: 0 done, 2 a store or a record could not be looked at, the catalog could not be brought up to date, or one id has
+    Exit codes: 0 done, 2 a store, a project or a record could not be looked at, the catalog could not be brought up to date, or one id has
     several contents.
     """
+    from shlex import quote  # noqa: PLC0415
+
     from runcard.catalog.searching import Filters  # noqa: PLC0415
-    from runcard.operations.catalog.list_records import list_records  # noqa: PLC0415
+    from runcard.operations.catalog.list_records import NEWEST_FIRST, list_records  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
 
     is_table = not as_csv and not as_json
     if limit is None and is_table and sys.stdout.isatty():
         limit = _MOST_ON_A_TERMINAL
     if transcripts:
-        hits = _search(what, filters, columns=columns, sort=sort, limit=limit)
+        hits = _search(what, filters, columns=columns, sort=sort or NEWEST_FIRST, limit=limit)
         return _print_hits(hits, as_json=as_json, as_csv=as_csv)
     found = list_records(what, Filters(**filters), columns=columns, sort=sort, limit=limit)
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
-        _print_csv(found.columns, found.rows, ("known_cost", "at_least") if columns is None else ())
+        _print_csv(found.columns, found.rows, () if columns is not None else _COST_COLUMNS)
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
         say_empty("nothing found")
+    if found.plans and not as_json:
+        say_empty(
+            f"{counted(found.plans, 'plan')} found, too: runcard ls plans --text {quote(filters['text'])}"
+        )
+    noun = "plans" if found.are_plans else "records"
     for store in found.unreachable:
-        complain("Warning", f"{store} cannot be reached: its records are listed as they were")
+        complain("Warning", f"{store} cannot be reached: its {noun} are listed as they were")
     for own in found.conflicts:
         complain(
             "Warning",
@@ -167,10 +175,10 @@ def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
 
 
 def _print_csv(columns: "list[Column]", rows: "list[JsonObject]", more: tuple[str, ...] = ()) -> None:
-    """`more` are the columns for what a table says with "≥" and "unknown"."""
+    """`more` are columns that are added where the rows have them."""
     from runcard.views.costs_table import csv_text  # noqa: PLC0415
 
-    names = [*(column.name for column in columns), *more]
+    names = [*(column.name for column in columns), *(name for name in more if rows and name in rows[0])]
     say_text(csv_text(names, [[_csv_cell(row[name]) for name in names] for row in rows]))
 
 

@@ -27,10 +27,10 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.
 
-    A run that is not closed is shown as far as its journal goes; nothing is written.
+    A run or session that is not closed is shown as far as its journals go; nothing is written.
 
-    Exit codes: 0 shown, 1 not a record, 2 a run whose process died or is on another host, an open run with an unreadable
-    journal, or a document of a newer version than this runcard supports.
+    Exit codes: 0 shown, 1 not a record, 2 a run or session whose process died or is on another host, an open
+    run with an unreadable journal, or a document of a newer version than this runcard supports.
     """
     from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
@@ -39,7 +39,7 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     shown = show_record(record, limits)
     if not isinstance(shown, ShownRun):
         _print(*_session(shown, instance, limits), as_json=as_json)
-        return ExitCode.OK
+        return _warn_of_open_session(shown)
     if instance is not None:
         raise UsageError(
             f"{shown.path} is a run, and only sessions have instances",
@@ -77,7 +77,8 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
     from runcard.views.session_screen import instance_screen, team_screen  # noqa: PLC0415
 
     if name is None:
-        return shown.to_dict(), team_screen(shown.path, shown.document, shown.amendments.descriptions)
+        screen = team_screen(shown.path, shown.document, shown.amendments.descriptions, status=shown.status)
+        return shown.to_dict(), screen
     instance = show_instance(shown, name, limits)
     screen = instance_screen(
         instance.session,
@@ -87,6 +88,22 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
         at_least=is_lower_bound(shown.document),
     )
     return instance.to_dict(), screen
+
+
+def _warn_of_open_session(shown: "ShownSession") -> int:
+    """Warn about a session that is not closed, unless its process is alive, or it belongs to none."""
+    if shown.status is None:
+        return ExitCode.OK
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.store.sessions.live import DETACHED  # noqa: PLC0415
+
+    if shown.remark in {None, DETACHED}:
+        return ExitCode.OK
+    sys.stdout.flush()
+    name = printable(shown.record.id)
+    hint = f"to close it: runcard close {name}" if shown.status == "interrupted" else None
+    complain("Warning", f"the session is not closed: {shown.remark}", hint=hint)
+    return ExitCode.WARNINGS
 
 
 def _warn(shown: "ShownRun") -> int:

@@ -21,31 +21,34 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
-    """Close runs that were left open because their process died: those named, or all of a store.
+    """Close runs and sessions that were left open because their process died: those named, or all of the stores.
 
-    RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
+    RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before); of a run or a session.
 
     A run whose end was not recorded is marked as interrupted. Its end is estimated: the time of its last event, its last
-    heartbeat or its newest file. Runs whose process is alive are left alone.
+    heartbeat or its newest file. Of a session, so are the agents that were not finished. What has a living process is left
+    alone. A session that belongs to no process is closed if it is named.
 
     Exit codes: 0 done, 1 a run could not be closed, 2 a run is on another host.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.runs.close import find_unclosed_runs  # noqa: PLC0415
-    from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
+    from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
+    outputs_given = outputs is not None
     settings = read_settings({OUTPUTS: outputs})
     outputs = settings[OUTPUTS]
-    if not runs and not os.path.isdir(outputs):
+    sessions = [] if runs or outputs_given else _open_sessions(settings[ARTIFACTS_DIR])
+    if not runs and not sessions and not os.path.isdir(outputs):
         raise StoreError(
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
         )
     batch = Batch("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
     is_any_open = False
-    for run in batch.over(runs or find_unclosed_runs(outputs)):
+    for run in batch.over(runs or [*find_unclosed_runs(outputs), *sessions]):
         with batch.catching(run):
-            closing = _close(run)
+            closing = _close(run, is_named=bool(runs))
             if not runs and closing.status != "running" and not closing.closed:
                 continue  # another process closed it meanwhile
             is_any_open = True
@@ -89,41 +92,33 @@ def _refusal(run: str, error: RuncardError) -> JsonObject:
     return {"path": printable(run), "closed": False, "status": None, "reason": error.message}
 
 
-def _close(run: str) -> "CloseResult":
+def _open_sessions(store: str) -> list[str]:
+    from runcard.store import layout  # noqa: PLC0415
+
+    return layout.live_sessions(store)
+
+
+def _close(run: str, *, is_named: bool) -> "CloseResult":
     """Close one run; an OSError becomes an error like any other, so that the next run has its turn."""
     from runcard.files import failure  # noqa: PLC0415
-    from runcard.operations.runs.close import close  # noqa: PLC0415
+    from runcard.operations.runs.close import close_one  # noqa: PLC0415
 
     try:
-        (closing,) = close(_directory(run))
+        return close_one(run, even_detached=is_named)
     except OSError as error:
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
-    return closing
-
-
-def _directory(run: str) -> str:
-    """The directory of a run that is named in any way, or that has lost its document."""
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.store.find_record import is_other_directory, open_record  # noqa: PLC0415
-
-    if os.path.isdir(run) and not is_other_directory(run):
-        return run
-    record = open_record(run)
-    if record.is_archived:
-        raise StoreError(
-            f"{printable(record.path)} is archived, so it is closed",
-            hint=f"to see it: runcard show {printable(record.path)}",
-        )
-    return record.path
 
 
 def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether the process of a run cannot be looked up here: it is on another host."""
-    from runcard.operations.checks.show import ON_OTHER_HOST, show  # noqa: PLC0415
+    from runcard.operations.checks.show import ON_OTHER_HOST, show_run  # noqa: PLC0415
+    from runcard.store import layout  # noqa: PLC0415
 
     if closing.status != "running":
         return False
+    if layout.is_live_session(closing.path):
+        return closing.reason == ON_OTHER_HOST
     try:
-        return show(closing.path).remark == ON_OTHER_HOST
+        return show_run(closing.path).remark == ON_OTHER_HOST
     except RuncardError:
         return False

@@ -70,7 +70,7 @@ class RunCalls:
     def add(self, call: JsonObject) -> None:
         self._all.add(call)
         self._failed.add(call)
-        if _has_no_reply(call):
+        if has_no_reply(call):
             return
         if self._ids is not None:
             self._ids.add(call)
@@ -122,19 +122,19 @@ def distinct_calls(calls: Iterable[JsonObject]) -> list[JsonObject]:
     """
     ids, sessions = ReportIds(), MeteredSessions()
     for call in calls:
-        if not _has_no_reply(call):
+        if not has_no_reply(call):
             ids.add(call)
             sessions.add(call)
     found: dict[int, JsonObject] = {}
     distinct = DistinctCalls(found.__setitem__, ids.repeated())
     for call in calls:
-        if not _has_no_reply(call) and not (sessions and sessions.includes(call)):
+        if not has_no_reply(call) and not (sessions and sessions.includes(call)):
             distinct.add(call)
     distinct.end()
     return [found[number] for number in sorted(found)]
 
 
-def _has_no_reply(call: JsonObject) -> bool:
+def has_no_reply(call: JsonObject) -> bool:
     """Whether a call failed before its reply began: no usage was reported, and it is not part of the totals."""
     return call.get("error") is not None and call.get("token_source") is None
 

@@ -19,7 +19,12 @@ from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
-IMPORT_FIELDS = ("origin_session", "usage_incomplete", "metered_runs")  # of a session that was imported
+IMPORT_FIELDS = (
+    "origin_session",
+    "recorded_by",
+    "usage_incomplete",
+    "metered_runs",
+)  # of a session that was imported
 UNKNOWN = "unknown"  # the model of an instance whose SPEC names none
 
 
@@ -241,6 +246,8 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
 
 
 def _end_source(spec: InstanceSpec) -> str:
+    if "terminated_at_source" in spec.fields:
+        return str(spec.fields["terminated_at_source"])
     is_observed = spec.terminated is not None and spec.fields["status"] != "running"
     return "observed" if is_observed else "collected"
 

@@ -119,7 +119,7 @@ def _from_events(
     for payload in _payloads(lines, FILES_EXCLUDED):
         excluded[payload["pattern"]] = excluded.get(payload["pattern"], 0) + payload["count"]
     audit = {
-        "collected_at": created,
+        "collected_at": started.get("collected_at", created),
         "collected_by": started["collected_by"],
         "options": started["options"],
         "redactions": _payload(lines, COLLECTION_ENDED)["redactions"],

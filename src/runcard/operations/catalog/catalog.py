@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from runcard.catalog.columns import INSTANCES, RECORDS, Column
+from runcard.catalog.columns import INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.conditions import time_value
 from runcard.catalog.reading_sql import SqlRows
 from runcard.catalog.searching import Filters
@@ -113,7 +113,29 @@ class CatalogInstance(CatalogUsage):
     error_category: str | None
 
 
-Row = TypeVar("Row", bound=CatalogUsage)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPlan:
+    """A test plan."""
+
+    path: Path
+    project: Path
+    source: str | None  # path in the project
+    class_: str | None
+    method: str | None
+    type: str | None  # "instance" or "class"
+    test_level: str | None
+    status: str  # "fresh", "stale" or "invalid"
+    reason: str | None  # why it is not fresh
+    next: str  # the agent that is next
+    valid: bool  # the document has no errors
+    validated: bool  # the validator found no errors
+    errors: int
+    warnings: int
+    changed: datetime | None
+    values: Mapping[str, Any] = field(default_factory=dict)  # the further columns that were asked for
+
+
+Row = TypeVar("Row")
 
 
 class Catalog:
@@ -136,6 +158,10 @@ class Catalog:
     def instances(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[CatalogInstance]:
         """The agents of sessions that pass the filters, newest first."""
         return self._table(CatalogInstance, INSTANCES, filters)
+
+    def plans(self, **filters: Unpack[CatalogFilters]) -> CatalogTable[CatalogPlan]:
+        """The test plans of all known projects that pass the filters. They have no model, experiment or tag."""
+        return self._table(CatalogPlan, PLANS, filters)
 
     def find(
         self, text: str, *, columns: Sequence[str] = (), limit: int | None = None
@@ -163,17 +189,13 @@ class Catalog:
         return query(sql, limit=limit, timeout=timeout, catalog=self._path)
 
     def _table(self, kind: type[Row], what: str, filters: CatalogFilters) -> CatalogTable[Row]:
-        if unknown := filters.keys() - CatalogFilters.__annotations__.keys():
-            raise TypeError(
-                f"{min(unknown)!r} is not a filter: use {', '.join(CatalogFilters.__annotations__)}"
-            )
         make: Any = kind
         further = list(filters.get("columns", ()))
-        own = [one.name for one in fields(kind) if one.name != "values"]
-        sort = filters.get("sort", "-started")
+        own = {one.name.rstrip("_"): one.name for one in fields(make) if one.name != "values"}  # `class_`
+        sort = filters.get("sort")
         found = list_records(
             what,
-            _filters(filters),
+            to_filters(filters),
             columns=[*own, *further],
             sort=[sort] if isinstance(sort, str) else sort,
             limit=filters.get("limit"),
@@ -182,7 +204,10 @@ class Catalog:
         columns = {column.name: column for column in found.columns}
         typed = [{name: _typed(column, row[name]) for name, column in columns.items()} for row in found.rows]
         rows = [
-            make(**{name: row[name] for name in own}, values={name: row[name] for name in further})
+            make(
+                **{field: row[name] for name, field in own.items()},
+                values={name: row[name] for name in further},
+            )
             for row in (_with_paths(row) for row in typed)
         ]
         values = [[row[name] for name in columns] for row in typed]
@@ -190,7 +215,10 @@ class Catalog:
         return CatalogTable(rows, types, values, found.total, found.unreachable, found.warning)
 
 
-def _filters(filters: CatalogFilters) -> Filters:
+def to_filters(filters: CatalogFilters) -> Filters:
+    """The filters as the catalog takes them; raises TypeError for an unknown one."""
+    if unknown := filters.keys() - CatalogFilters.__annotations__.keys():
+        raise TypeError(f"{min(unknown)!r} is not a filter: use {', '.join(CatalogFilters.__annotations__)}")
     return Filters(
         model=filters.get("model"),
         status=filters.get("status"),
@@ -217,4 +245,4 @@ def _typed(column: Column, value: Any) -> Any:  # noqa: ANN401 - of any column
 
 
 def _with_paths(row: JsonObject) -> JsonObject:
-    return row | {name: Path(row[name]) for name in ("path", "store") if name in row}
+    return row | {name: Path(row[name]) for name in ("path", "store", "project") if name in row}

@@ -4,10 +4,20 @@ import os
 from collections.abc import Iterator, Sequence
 
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.experiment_filling import fill_experiments
 from runcard.catalog.filling import FillResult, Progress, fill
+from runcard.catalog.plan_filling import fill_plans
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.catalog.open import catalog_path, is_store, stores_to_ask
+from runcard.operations.catalog.open import (
+    catalog_path,
+    experiments_to_ask,
+    is_store,
+    projects_to_ask,
+    stores_to_ask,
+)
+from runcard.plans.known_projects import has_plans, note_project, project_with_root
+from runcard.plans.project import Project
 from runcard.store import layout
 from runcard.store.known_stores import note_store
 
@@ -17,32 +27,50 @@ _DEEPEST = 8  # folders below a root in which stores are looked for
 def index(
     roots: Sequence[str] = (), *, rebuild: bool = False, progress: Progress | None = None
 ) -> Iterator[FillResult]:
-    """Bring the catalog up to date with all known stores, or with those at and below `roots`, looking at every record.
+    """Bring the catalog up to date with all known stores and projects with plans, or with those at and below `roots`, looking
+    at every record and plan.
 
     With `rebuild` it is emptied first.
     """
-    stores = [store for root in roots for store in _stores_below(root)] if roots else stores_to_ask()
+    stores, projects = find_below(roots) if roots else (stores_to_ask(), projects_to_ask())
     with CatalogDatabase(catalog_path()) as database:
         if rebuild:
             database.clear()
         for store in dict.fromkeys(map(os.path.realpath, stores)):
             note_store(store)
             yield fill(database, store, progress)
+        fill_experiments(database, experiments_to_ask())
+        for project in projects:
+            note_project(project.root)
+            yield fill_plans(database, project)
 
 
-def _stores_below(root: str) -> list[str]:
-    """The stores at a folder and below it; raises StoreError where there are none."""
+def find_below(roots: Sequence[str]) -> tuple[list[str], list[Project]]:
+    """The stores, and the projects with plans, at folders and below them; raises StoreError for one where there are none."""
+    stores: list[str] = []
+    projects: dict[str, Project] = {}
+    for root in roots:
+        own_stores, own_projects = _find_below(root)
+        stores += own_stores
+        projects |= {project.root: project for project in own_projects}
+    return stores, list(projects.values())
+
+
+def _find_below(root: str) -> tuple[list[str], list[Project]]:
     if not os.path.isdir(root):
         raise StoreError(f"{printable(root)} is not a folder", hint="name a folder that has records below it")
-    found, work = [], [(root, 0)]
+    stores, projects, work = [], [], [(root, 0)]
     while work:
         folder, depth = work.pop()
+        if has_plans(folder):
+            projects.append(project_with_root(os.path.realpath(folder)))
         if is_store(folder):
-            found.append(folder)
+            stores.append(folder)
         elif depth < _DEEPEST:
             work += [(os.path.join(folder, name), depth + 1) for name in layout.possible_records(folder)]
-    if not found:
+    if not stores and not projects:
         raise StoreError(
-            f"there are no records at {printable(root)} or below", hint="name the folder of a store"
+            f"there are no records and no plans at {printable(root)} or below",
+            hint="name the folder of a store, or of a project",
         )
-    return sorted(found)
+    return sorted(stores), sorted(projects, key=lambda project: project.root)

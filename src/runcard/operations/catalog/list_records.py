@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, RECORDS, Column
-from runcard.catalog.searching import Filters, list_table, unreachable_stores
+from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column
+from runcard.catalog.searching import Filters, list_table, unreachable_projects, unreachable_stores
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.operations.catalog.open import open_catalog
+from runcard.operations.catalog.open import experiments_to_ask, open_catalog, projects_to_ask
 
 RUNS, SESSIONS = "runs", "sessions"
-WHATS = (RECORDS, RUNS, SESSIONS, INSTANCES, CALLS, EXPERIMENTS)
+WHATS = (RECORDS, RUNS, SESSIONS, INSTANCES, CALLS, PLANS, EXPERIMENTS)
 
 DEFAULT_COLUMNS = {
     "records": ("id", "kind", "started", "status", "model", "tokens", "cost", "duration"),
@@ -19,7 +19,8 @@ DEFAULT_COLUMNS = {
     SESSIONS: ("id", "started", "status", "instances", "model", "tokens", "cost", "duration"),
     INSTANCES: ("session", "name", "role", "model", "status", "tokens", "cost", "duration"),
     CALLS: ("run", "started", "step", "model", "tokens", "cost", "duration"),
-    EXPERIMENTS: ("name", "runs", "failed", "started", "last", "calls", "cost"),
+    PLANS: ("status", "next", "class", "method", "source", "valid", "findings", "reason", "path"),
+    EXPERIMENTS: ("name", "runs", "failed", "started", "last", "calls", "cost", "description"),
 }
 _ALWAYS = {
     RECORDS: (
@@ -36,8 +37,24 @@ _ALWAYS = {
     ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
     CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
-    EXPERIMENTS: ("name", "id", "runs", "started", "cost", "known_cost", "at_least"),
+    EXPERIMENTS: ("name", "id", "path", "runs", "started", "cost", "known_cost", "at_least"),
+    PLANS: (
+        "path",
+        "project",
+        "source",
+        "class",
+        "method",
+        "type",
+        "status",
+        "reason",
+        "next",
+        "valid",
+        "errors",
+        "warnings",
+    ),
 }
+NEWEST_FIRST = ("-started",)
+_SORT = {PLANS: ("project", "source", "method")}
 
 
 @dataclass(frozen=True)
@@ -47,8 +64,10 @@ class RecordList:
     columns: list[Column]  # those that were asked for
     rows: list[JsonObject]  # by column, those that are always there included
     total: int  # without the limit
-    unreachable: tuple[str, ...]  # stores that could not be looked at
+    unreachable: tuple[str, ...]  # stores, or projects of plans, that could not be looked at
     warning: str | None = None  # why the catalog is not up to date
+    are_plans: bool = False
+    plans: int = 0  # with the words that were searched for in records
 
     @property
     def conflicts(self) -> list[str]:
@@ -56,7 +75,12 @@ class RecordList:
         return list(dict.fromkeys(row["id"] for row in self.rows if row.get("conflict")))
 
     def to_dict(self) -> JsonObject:
-        return {"records": self.rows, "total": self.total, "unreachable_stores": list(self.unreachable)}
+        return {
+            "records": self.rows,
+            "total": self.total,
+            f"unreachable_{'projects' if self.are_plans else 'stores'}": list(self.unreachable),
+            **({"plans": self.plans} if self.plans else {}),
+        }
 
 
 def list_records(
@@ -64,7 +88,7 @@ def list_records(
     filters: Filters | None = None,
     *,
     columns: Sequence[str] | None = None,
-    sort: Sequence[str] = ("-started",),
+    sort: Sequence[str] | None = None,
     limit: int | None = None,
     offset: int = 0,
     catalog: str | None = None,
@@ -72,6 +96,7 @@ def list_records(
 ) -> RecordList:
     """The records that pass the filters. `columns` are those of DEFAULT_COLUMNS unless they are named.
 
+    Without `sort` they are sorted by time, newest first, and plans by project, source and method.
     `stores` are those that the catalog is brought up to date with; by default all that are known.
     """
     table = what if what in _ALWAYS else RECORDS
@@ -79,12 +104,23 @@ def list_records(
     asked = filters or Filters()
     kind = {RUNS: "run", SESSIONS: "session"}.get(what, asked.kind)
     names = list(dict.fromkeys((*_ALWAYS[table], *wanted)))
-    with open_catalog(stores, catalog) as database:
-        found = list_table(database, table, _with_kind(asked, kind), names, sort, limit, offset)
-        missing, warning = tuple(unreachable_stores(database)), database.warning
+    are_plans = what == PLANS
+    is_search = what == RECORDS and asked == Filters(text=asked.text) and asked.text is not None
+    projects = projects_to_ask() if are_plans or is_search else ()
+    experiments = experiments_to_ask() if what == EXPERIMENTS else ()
+    with open_catalog(
+        [] if are_plans else stores, catalog, projects=projects, experiments=experiments
+    ) as database:
+        order = _SORT.get(what, NEWEST_FIRST) if sort is None else sort
+        found = list_table(database, table, _with_kind(asked, kind), names, order, limit, offset)
+        missing = tuple((unreachable_projects if are_plans else unreachable_stores)(database))
+        warning = database.warning
+        plans = list_table(database, PLANS, asked, ["path"], (), 1).total if is_search else 0
     by_name = {column.name: column for column in found.columns}
     rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
-    return RecordList([by_name[name] for name in wanted], rows, found.total, missing, warning)
+    return RecordList(
+        [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, plans
+    )
 
 
 def _with_kind(filters: Filters, kind: str | None) -> Filters:
@@ -94,14 +130,20 @@ def _with_kind(filters: Filters, kind: str | None) -> Filters:
 
 
 def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run may be gone."""
-    if row.get("status") != "running" or row.get("kind") != "run":
+    """A row with the status of now: the process of a running run or session may be gone."""
+    if row.get("status") != "running" or "kind" not in row:
         return row
     return row | {"status": run_status_now(row["path"])}
 
 
 def run_status_now(path: str) -> str | None:
-    """The status of a run that is running as far as the catalog knows."""
+    """The status of a run or session that is running as far as the catalog knows."""
+    from runcard.store import layout  # noqa: PLC0415 - only for open ones
+
+    if layout.is_live_session(path):
+        from runcard.store.sessions.live import live_state  # noqa: PLC0415
+
+        return live_state(path)[0]
     from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 

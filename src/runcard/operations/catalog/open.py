@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up, was_read
@@ -12,6 +13,11 @@ from runcard.settings import CATALOG, Settings, read_settings
 from runcard.store import layout
 from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runcard.plans.project import Project
 
 _FILE = "catalog.db"
 _PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time
@@ -39,16 +45,75 @@ def is_store(folder: str) -> bool:
     return os.path.isdir(layout.own_folder(folder)) or bool(layout.records(folder))
 
 
+def projects_to_ask() -> "list[Project]":
+    """The projects that plans are looked for in: those that were noted, and the one at hand."""
+    from runcard.plans.known_projects import has_plans, known_projects  # noqa: PLC0415 - only for plans
+    from runcard.plans.project import project_at  # noqa: PLC0415
+
+    here = project_at(os.curdir)
+    at_hand = [here] if here is not None and has_plans(here.root) else []
+    return list(dict.fromkeys([*at_hand, *known_projects()]))
+
+
+def experiments_to_ask() -> list[str]:
+    """The folders of experiments: those whose store was noted, and those at hand."""
+    from runcard.catalog.experiment_filling import experiment_folder_of  # noqa: PLC0415 - only for experiments
+    from runcard.store.experiments import experiment_names  # noqa: PLC0415
+
+    here = map(layout.experiment_folder, experiment_names())
+    at_hand = [os.path.realpath(folder) for folder in here if not os.path.islink(folder)]
+    noted = (experiment_folder_of(store) for store in known_stores())
+    return list(dict.fromkeys([*at_hand, *(folder for folder in noted if folder is not None)]))
+
+
+class _CatalogSources(NamedTuple):
+    """What the catalog is brought up to date with."""
+
+    stores: "Sequence[str]"
+    projects: "Sequence[Project]"
+    experiments: "Sequence[str]"  # folders
+
+    def catch_up(self, database: CatalogDatabase) -> None:
+        for store in self.stores:
+            catch_up(database, store, _PATIENCE)
+        if self.projects:
+            from runcard.catalog.plan_filling import fill_plans  # noqa: PLC0415 - only for plans
+
+            for project in self.projects:
+                fill_plans(database, project)
+        if self.experiments:
+            from runcard.catalog.experiment_filling import fill_experiments  # noqa: PLC0415 - only for experiments
+
+            fill_experiments(database, self.experiments)
+
+    def were_read(self, database: CatalogDatabase) -> bool:
+        """Whether everything was read once, even if it is not the newest."""
+        if not all(was_read(database, store) for store in self.stores):
+            return False
+        if not self.projects:
+            return True
+        from runcard.catalog.plan_filling import plans_were_read  # noqa: PLC0415 - as above
+
+        return all(plans_were_read(database, project) for project in self.projects)
+
+
 @contextmanager
-def open_catalog(stores: list[str] | None = None, path: str | None = None) -> Iterator[CatalogDatabase]:
-    """The catalog, or that in another file, up to date with these stores, by default with all that are known.
+def open_catalog(
+    stores: list[str] | None = None,
+    path: str | None = None,
+    *,
+    projects: "Sequence[Project]" = (),
+    experiments: "Sequence[str]" = (),
+) -> Iterator[CatalogDatabase]:
+    """The catalog, or that in another file, up to date with these stores, by default with all that are known; and with the
+    plans of these projects, and these folders of experiments.
 
     If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
     if it cannot be used at all, the stores are read into one in memory.
     """
-    wanted = stores_to_ask() if stores is None else stores
+    sources = _CatalogSources(stores_to_ask() if stores is None else stores, projects, experiments)
     try:
-        with _current_catalog(wanted, path) as database:
+        with _current_catalog(sources, path) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
@@ -58,23 +123,23 @@ def open_catalog(stores: list[str] | None = None, path: str | None = None) -> It
         raise
 
 
-def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
+def _current_catalog(sources: _CatalogSources, path: str | None) -> CatalogDatabase:
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
-        return _in_memory(stores, error)
+        return _in_memory(sources, error)
     try:
         try:
-            _catch_up_all(database, stores)
+            sources.catch_up(database)
         except CatalogError as error:
             if not error.is_damaged:
                 raise
             database.clear()
-            _catch_up_all(database, stores)
+            sources.catch_up(database)
     except StoreError as error:
-        if not all(was_read(database, store) for store in stores):
+        if not sources.were_read(database):
             database.__exit__()
-            return _in_memory(stores, error)
+            return _in_memory(sources, error)
         database.warning = f"{error.message}: this may not be the newest"
     except BaseException:
         database.__exit__()
@@ -82,13 +147,8 @@ def _current_catalog(stores: list[str], path: str | None) -> CatalogDatabase:
     return database
 
 
-def _catch_up_all(database: CatalogDatabase, stores: list[str]) -> None:
-    for store in stores:
-        catch_up(database, store, _PATIENCE)
-
-
-def _in_memory(stores: list[str], error: StoreError) -> CatalogDatabase:
+def _in_memory(sources: _CatalogSources, error: StoreError) -> CatalogDatabase:
     database = CatalogDatabase(None)
-    _catch_up_all(database, stores)
+    sources.catch_up(database)
     database.warning = f"{error.message}: all records were read instead"
     return database

@@ -19,6 +19,8 @@ class ShownSession(NamedTuple):
     record: Record
     document: JsonObject
     amendments: Amendments
+    status: str | None = None  # of one that is not closed: the document is the one so far
+    remark: str | None = None  # about that
 
     @property
     def path(self) -> str:
@@ -27,6 +29,7 @@ class ShownSession(NamedTuple):
     def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.path),
+            **({} if self.status is None else {"status": self.status, "so_far": True}),
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "document": self.document,
         }
@@ -54,6 +57,14 @@ class ShownSession(NamedTuple):
         )
 
 
+def show_open_session(record: Record) -> ShownSession:
+    """A session that is being recorded, or was when its process died: as far as its journals go."""
+    from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - few are open
+
+    session = record if isinstance(record, OpenSession) else OpenSession(record.path, record.limits)
+    return ShownSession(session, session.raw_document, Amendments(), *session.state)
+
+
 class ShownInstance(NamedTuple):
     """One agent of a session with everything that `runcard show` prints."""
 
@@ -75,6 +86,14 @@ class ShownInstance(NamedTuple):
 def show_instance(session: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
     """One agent, by its name or id: its own document, and the files of its workspace."""
     instance_id = session.find(name)["instance_id"]
+    if session.status is not None:
+        entry = session.find(name)
+        document = entry | {
+            "error": entry.get("error_message"),
+            "children_instance_ids": _children(session, instance_id),
+        }
+        names = {each["instance_id"]: each["name"] for each in session.document["instances"]}
+        return ShownInstance(session.path, session.path, document, names, ())
     document = _document(session.record, instance_id, limits)
     names = {entry["instance_id"]: entry["name"] for entry in session.document["instances"]}
     files = tuple(session.record.sizes(layout.instance_file(instance_id, layout.WORKSPACE)))
@@ -82,10 +101,17 @@ def show_instance(session: ShownSession, name: str, limits: Limits | None = None
     return ShownInstance(session.path, path, document, names, files)
 
 
+def _children(session: ShownSession, instance_id: str) -> list[str]:
+    entries = session.document["instances"]
+    return [each["instance_id"] for each in entries if each.get("parent_instance_id") == instance_id]
+
+
 def open_transcript(session: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
     """The output of an agent; the caller closes it."""
     entry = session.find(name)
     instance_id, file = entry["instance_id"], layout.OUTPUT
+    if session.status is not None:
+        return _open_log(session.record, entry)
     with contextlib.suppress(MissingDocumentError):
         output = _document(session.record, instance_id, limits).get("output") or {}
         file = output.get("file") or file
@@ -93,6 +119,18 @@ def open_transcript(session: ShownSession, name: str, limits: Limits | None = No
     message = f"there is no transcript of {printable(entry['name'])}"
     why = "none was recorded, or it was left out when collecting"
     return _open(session.record, path, message, why, session.amendments)
+
+
+def _open_log(record: Record, entry: JsonObject) -> BinaryIO:
+    from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - few are open
+
+    log = record.open_log(entry["instance_id"]) if isinstance(record, OpenSession) else None
+    if log is None:
+        raise StoreError(
+            f"{printable(entry['name'])} has logged nothing so far",
+            hint="the session is open; an output file of its own is copied at its end",
+        )
+    return log
 
 
 def open_output(run: Record, amendments: Amendments) -> BinaryIO:

@@ -177,6 +177,8 @@ class _StoreCheck:
             self._add(checked)
             yield checked.result
         for path in layout.open_collections(self._store):
+            if layout.is_new_live_session(path):
+                continue
             yield verify_directory(path, indexes, self._progress, None).result
 
     def _add(self, checked: CheckedDirectory) -> None:

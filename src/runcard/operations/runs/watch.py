@@ -10,7 +10,7 @@ from typing import TypeVar
 from weakref import ref
 
 from runcard.digests import sha256_bytes
-from runcard.documents.run.events import CALL_UNATTRIBUTED, MODEL_CALLED
+from runcard.documents.run.events import CALL_UNATTRIBUTED, MODEL_CALLED, USAGE_INCOMPLETE
 from runcard.errors import UsageError
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
@@ -81,6 +81,7 @@ class _CallRecorder:
     def unrecorded(self, way: str) -> None:
         message = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
         warn_once(self.events, message, "not-recorded")
+        self.events.notify_observers(USAGE_INCOMPLETE, {"reason": message, "hint": None, "calls": 1})
 
     def call_started(self, call: ModelCall) -> None:
         self.events.open_calls.add(call)

@@ -6,13 +6,14 @@ team document with the digest of SHA256SUMS, then the final name, then the entry
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from heapq import merge
 from typing import NamedTuple, Protocol
 
 from runcard.checksums import Listing, listing_blocks, listing_digest
 from runcard.digests import Digest, sha256_bytes, sha256_stream
+from runcard.documents.chain import Head
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
 from runcard.documents.session.build import CollectionFacts, TeamMember
@@ -64,14 +65,22 @@ class SessionAssembler:
     """Assembles one session in its directory."""
 
     def __init__(
-        self, directory: SessionDirectory, spec: CheckedSpec, options: CollectOptions, clock: Clock
+        self,
+        directory: SessionDirectory,
+        spec: CheckedSpec,
+        options: CollectOptions,
+        clock: Clock,
+        *,
+        live_heads: Sequence[Head] | None = None,
     ) -> None:
+        """`live_heads` are the ends of the chains of a session that was recorded while it worked."""
         self._directory, self._spec, self._options, self._clock = directory, spec, options, clock
         self._collected_by = user_and_host()
         self._copier = InstanceCopier(directory, options, self._add_event)
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
-        ]
+        ] + list(spec.more_redactions)
+        self._live_heads = live_heads
         self._earlier: EarlierCheck | None = None
         self.remarks: tuple[str, ...] = ()
 
@@ -149,19 +158,36 @@ class SessionAssembler:
             "findings": [finding.to_dict() for finding in self._spec.findings],
             "process": this_process(),
         }
+        if self._live_heads is not None:
+            payload["collected_at"] = self._collected_at
         self._add_event(COLLECTION_STARTED, self._options.mask(payload))
+
+    @property
+    def _collected_at(self) -> str:
+        """A session that was recorded while it worked has the time of its start in its name, not that of its collection."""
+        return format_time_ms(self._directory.created if self._live_heads is None else self._clock.started)
 
     def _copy_instances(self, progress: Progress | None) -> list[TeamMember]:
         instances, here = self._spec.session.instances, locality(os.environ)
         members = []
         for number, instance in enumerate(instances, 1):
 
-            def report(amount: Amount, name: str = instance.fields["name"], number: int = number) -> None:
+            last: list[Amount] = []
+
+            def report(
+                amount: Amount,
+                name: str = instance.fields["name"],
+                number: int = number,
+                last: list[Amount] = last,
+            ) -> None:
+                last[:] = [amount]
                 if progress is not None:
                     progress(CollectionProgress(name, number, len(instances), amount))
 
             own = instance.instance_id
             stored = self._copier.copy(instance, self._spec.paths[own], report)
+            if last:
+                report(last[0])  # once more, when the instance is done: it may take too long
             given = instance.fields.get("environment", {})
             environment = here | {name: value for name, value in given.items() if value is not None}
             members.append(TeamMember(instance, self._spec.usages[own], stored, environment))
@@ -171,7 +197,7 @@ class SessionAssembler:
         """Add the last event to the journal; returns the facts about the collection for the documents."""
         copier = self._copier
         audit = {
-            "collected_at": format_time_ms(self._directory.created),
+            "collected_at": self._collected_at,
             "collected_by": self._collected_by,
             "options": self._options.to_dict(),
             "redactions": [*self._spec_redactions, *copier.redactions],
@@ -262,7 +288,9 @@ class SessionAssembler:
         """The fields of the team document that are known only after everything else is written."""
         return {
             "symlinks": self._copier.symlinks,
-            "event_chains": [self._directory.journal.head.to_dict()],
+            "event_chains": [
+                head.to_dict() for head in (*(self._live_heads or ()), self._directory.journal.head)
+            ],
             "ledger_head": ledger_head,
             "checksums": {"session": str(listing)},
         }

@@ -29,6 +29,7 @@ from runcard.operations.sessions.session_calls import calls_by_session
 from runcard.operations.sessions.session_import import (
     FoundSession,
     ImportedSession,
+    RecordedBy,
     SessionImporter,
     SkippedSession,
 )
@@ -44,7 +45,7 @@ from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.content import TranscriptFile, UnreadPart
 from runcard.transcripts.reading import read_files
-from runcard.transcripts.sources import SESSION_TOOLS, TEAM_TOOLS, find_files
+from runcard.transcripts.sources import SESSION_TOOLS, TEAM_TOOLS, NoSessionsError, find_files
 
 _SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
 TOOLS = tuple(SESSION_TOOLS)
@@ -119,12 +120,13 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     again: bool = False,
     prices: Prices | None = None,
     progress: Progress | None = None,
+    recorded_by: RecordedBy = "import",
 ) -> ImportReport:
     """Import the sessions of a tool: those in `paths`, or those in its own folders.
 
     Without `paths`, only sessions that were started in the current directory or below are imported, unless `everywhere` is
     true or a `session` is named, by its id or a unique prefix. `since` leaves out sessions whose work ended before. With
-    `workspaces`, the folder of each session is copied as it is now. Raises StoreError where there is nothing to import.
+    `workspaces`, the folder of each session is copied as it is now. `recorded_by` says who asks for the import. Raises StoreError where there is nothing to import.
     """
     if tool not in TOOLS:
         raise UsageError(f"{tool!r} is not a known tool", hint=f"use {', '.join(TOOLS)}")
@@ -156,6 +158,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
             since=start,
             workspaces=workspaces,
             again=again,
+            recorded_by=recorded_by,
         )
         _store(importer, wanted, sum(each.size for each in sessions), report, progress)
     report.elsewhere += _stored_elsewhere(report.sessions, options.store)
@@ -265,7 +268,7 @@ def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:
         return found
     if not found:
         hint = "`runcard costs --source TOOL --by session` lists the sessions of a tool"
-        raise StoreError(f"no session {printable(name)} found", hint=hint)
+        raise NoSessionsError(f"no session {printable(name)} found", hint=hint)
     error = StoreError(f"{len(found)} sessions begin with {printable(name)}", hint="name more of its id")
     error.details = tuple(printable(each.files.session) for each in found[:10])
     raise error

@@ -4,6 +4,7 @@ What a tool wrote is hostile: an id that cannot be a file name, or that looks li
 parents that do not exist or form a circle are replaced by the main agent.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from runcard.transcripts.content import text_of
 
 _MOST_NAMES = 200  # names of tools in a document; the rest is counted together
 _OTHER = "other tools"
+_OWN_TOOL = re.compile(r"(?:mcp_+)?runcard_+[a-z]")  # a tool of the MCP server, as the agents name it
 
 
 def safe_id(tool: str, own: str) -> str:
@@ -44,6 +46,7 @@ class ImportParts:
     calls: Mapping[str | None, AgentCalls]  # by the id of the agent; None: not known
     not_written: tuple[str, ...]  # kinds of calls that its tool never writes
     metered: MeteredSession | None = None  # the runs that metered it
+    recorded_by: tuple[str, ...] = ()  # who imported it, now and before
 
     @property
     def started(self) -> int:
@@ -117,11 +120,22 @@ def imported_spec(
         "labels": {} if parts.is_timed else {"times": "of the file: its records have none"},
         "origin_session": _origin(parts),
     }
+    if parts.recorded_by:
+        fields["recorded_by"] = _recorded_by(parts)
     if parts.metered is not None:
         fields |= {"metered_runs": parts.metered.runs, "relations": parts.metered.relations}
     if parts.metered is None or not parts.metered.is_whole:
         fields["usage_incomplete"] = {"calls_not_in_transcripts": list(parts.not_written), "calls": None}
     return SessionSpec(safe_id(parts.files.tool, parts.files.session), tuple(instances), fields), usages
+
+
+def _recorded_by(parts: ImportParts) -> list[str]:
+    """How the session was seen: by imports, by runs that metered it, and by agents that used the MCP server of runcard."""
+    seen = {*parts.recorded_by}
+    seen |= {"meter"} if parts.metered is not None and parts.metered.runs else set()
+    names = (name for agent in parts.activity.agents.values() for name in agent.tool_uses)
+    seen |= {"mcp"} if any(_OWN_TOOL.match(name) for name in names) else set()
+    return sorted(seen)
 
 
 def _has_used_nothing(parts: ImportParts, own: str | None) -> bool:

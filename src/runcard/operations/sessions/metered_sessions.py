@@ -43,6 +43,10 @@ class MeteredSession:
     is_whole: bool = False  # one of them has all calls
 
     @property
+    def run_ids(self) -> frozenset[str]:
+        return frozenset(run["run_id"] for run in self.runs)
+
+    @property
     def relations(self) -> list[JsonObject]:
         return [{"type": "run", "id": run["run_id"], "sha256": run["sha256"]} for run in self.runs]
 

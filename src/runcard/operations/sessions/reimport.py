@@ -23,7 +23,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.archives.prune import Candidate, copies_of, delete, reason_to_keep
+from runcard.operations.archives.candidates import Candidate, copies_of, delete, reason_to_keep
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.source_changes import (
     Change,
@@ -82,9 +82,11 @@ class EarlierImports:
         sources: Sequence[TranscriptSource],
         *,
         again: bool = False,
+        runs: frozenset[str] = frozenset(),
     ) -> None:
         self._index, self._id, self._tool = index, session_id, tool
         self._sources, self._again = sources, again
+        self._runs = runs  # those that metered the session
         self.replaced: list[StoredImport] = []
 
     def decide(self) -> NotImported | None:
@@ -112,6 +114,12 @@ class EarlierImports:
         # A time in the far future is no time of an import: clocks differ by less.
         taken = [start[0] + _SECOND for start in starts if start is not None and start[0] < moment + _DAY]
         return max([moment, *taken])
+
+    @property
+    def recorded_by(self) -> list[str]:
+        """Who made the imports that a new one replaces."""
+        documents = [each.document.to_dict() for each in self.replaced]
+        return [name for document in documents for name in document.get("recorded_by") or ["import"]]
 
     def check(self) -> None:
         """Raise SameContentError if another process has imported the session meanwhile; only under the ledger's lock."""
@@ -142,7 +150,16 @@ class EarlierImports:
             with contextlib.suppress(RuncardError, OSError):
                 document = record.document()
                 if isinstance(document, Team) and (stored := _sources_of(record, document, self._tool)):
-                    yield StoredImport(record, document, compare_sources(stored, self._sources, self._id))
+                    found = compare_sources(stored, self._sources, self._id)
+                    if found.change is Change.SAME and self._lacks_runs(document):
+                        found = SourceChange(Change.GROWN)
+                    yield StoredImport(record, document, found)
+
+    def _lacks_runs(self, document: Team) -> bool:
+        """Whether runs have metered the session that an import does not know; version 1.0.0 has no room for them."""
+        data = document.to_dict()
+        known = {run.get("run_id") for run in data.get("metered_runs") or ()}
+        return data["version"] == TEAM.latest and not self._runs <= known
 
     def _loss(self, old: StoredImport, new: Record, document: Team) -> str | None:
         """What the earlier import has and the new one has not, by the options of the two."""

@@ -49,6 +49,7 @@ from runcard.transcripts.calls import MAIN
 from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.sources import TEAM_TOOLS, SessionTool
 
+RecordedBy = Literal["hook", "import"]
 Action = Literal["imported", "replaced", "unchanged", "kept", "failed"]
 AddUnread = Callable[[Iterable[UnreadPart]], object]
 
@@ -162,9 +163,11 @@ class SessionImporter:
         since: int | None,
         workspaces: bool,
         again: bool,
+        recorded_by: RecordedBy = "import",
     ) -> None:
         self._source, self._options, self._index, self._add_unread = source, options, index, add_unread
         self._since, self._workspaces, self._again = since, workspaces, again
+        self._recorded_by = recorded_by
 
     def store(
         self, found: FoundSession, progress: Callable[[int], object] | None = None
@@ -180,12 +183,14 @@ class SessionImporter:
         sources, unread = transcript_sources(files, found.states, export, is_exported, found.exported)
         self._add_unread(unread)
         team_id = safe_id(files.tool, files.session)
-        earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again)
+        runs = found.metered.run_ids if found.metered is not None else frozenset()
+        earlier = EarlierImports(self._index, team_id, files.tool, sources, again=self._again, runs=runs)
         if (reason := earlier.decide()) is not None:
             return _not_imported(files, earlier, reason)
         moment = earlier.first_free(clock.started)
         with SessionDirectory(self._options.store, team_id, moment, self._options.modes) as directory:
             parts, logs = self._read(found, directory, done)
+            parts = replace(parts, recorded_by=(self._recorded_by, *earlier.recorded_by))
             if parts.is_empty:
                 return SkippedSession.EMPTY
             if self._since is not None and parts.ended < self._since:

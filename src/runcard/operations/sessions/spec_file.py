@@ -39,6 +39,7 @@ class CheckedSpec:
     findings: tuple[Finding, ...]  # warnings
     redactions: dict[str, int]  # by rule
     source: JsonObject  # which file it was, with its digest
+    more_redactions: tuple[JsonObject, ...] = ()  # made before, with where they are
 
 
 @dataclass(frozen=True, slots=True)

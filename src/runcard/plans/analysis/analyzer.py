@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import InvalidDocument
@@ -32,6 +33,13 @@ MAX_LEVELS = 6  # that a plan should have
 _MAX_LISTED = 30
 
 
+class AnalysisOptions(NamedTuple):
+    """What an analysis includes."""
+
+    is_deep: bool = False  # the conditions of private methods, too
+    all_factories: bool = False  # not only those that belong to the target
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The plan of a method, and warnings."""
@@ -42,24 +50,38 @@ class Analysis:
 
 
 def analyze(
-    path: str, method_ref: MethodRef, *, root: str | None = None, files: ProjectFiles | None = None
+    path: str,
+    method_ref: MethodRef,
+    *,
+    root: str | None = None,
+    files: ProjectFiles | None = None,
+    options: AnalysisOptions | None = None,
 ) -> Analysis:
     """Analyze one method of a Ruby file; `files` are shared by the sources of one command."""
-    source = _SourceAnalyzer(path, root, files or ProjectFiles())
+    source = _SourceAnalyzer(path, root, files or ProjectFiles(), options)
     target = source.find(method_ref)
     return source.analyze(target, source.method(target))
 
 
-def analyze_all(path: str, *, root: str | None = None, files: ProjectFiles | None = None) -> list[Analysis]:
+def analyze_all(
+    path: str,
+    *,
+    root: str | None = None,
+    files: ProjectFiles | None = None,
+    options: AnalysisOptions | None = None,
+) -> list[Analysis]:
     """Analyze every method of a Ruby file that has a body, in the order of the text."""
-    source = _SourceAnalyzer(path, root, files or ProjectFiles())
+    source = _SourceAnalyzer(path, root, files or ProjectFiles(), options)
     return list(source.analyze_all())
 
 
 class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
-    def __init__(self, path: str, root: str | None, files: ProjectFiles) -> None:
+    def __init__(
+        self, path: str, root: str | None, files: ProjectFiles, options: AnalysisOptions | None = None
+    ) -> None:
+        self._options = options or AnalysisOptions()
         self.project, self.file = project_of(path, root)
         self.path = os.path.join(self.project.root, self.file)
         self.stamp, data = _read(self.path)
@@ -127,6 +149,7 @@ class _SourceAnalyzer:
         declared, privates = self._class_of(method)
         context = ConditionContext(declared, self.models, flags)
         conditions = Conditions(self.code, self.literals, context)
+        conditions.is_deep = self._options.is_deep
         conditions.privates = {name: body for name, body in privates.items() if body != method.body}
         walker = Walker(self.code, conditions, conditions.privates)
         walker.walk(method.body, (), tail=True)

@@ -115,8 +115,13 @@ class NewRun:
         self.journal.close()
         _remove_files(self._store, self._temporary)
         if self._path is not None:
-            _remove_files(layout.store_of(self._path), self._path)
-            remove_open_mark(self._path)
+            discard_run(self._path)
+
+
+def discard_run(run: str) -> None:
+    """Remove an open run that holds only runcard's own files: no trace of it is left."""
+    _remove_files(layout.store_of(run), run)
+    remove_open_mark(run)
 
 
 def _remove_files(store: str, run: str) -> None:

@@ -23,6 +23,7 @@ from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lo
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own, own_entry
 from runcard.store.remove_tree import remove_tree
+from runcard.store.sessions.live_start import reserved_name
 
 _MARK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SECOND = timedelta(seconds=1)
@@ -39,10 +40,21 @@ class Modes(NamedTuple):
 class SessionDirectory:
     """The directory of a session that is being collected."""
 
-    def __init__(self, store: str, session_id: str, moment: datetime, modes: Modes) -> None:
+    def __init__(
+        self,
+        store: str,
+        session_id: str,
+        moment: datetime,
+        modes: Modes,
+        *,
+        reserved: bool = False,
+        first_lines: Iterable[bytes] = (),
+    ) -> None:
+        """If the moment is `reserved` for this session, no other is used; `first_lines` begin its journal."""
         self.store = os.path.abspath(store)
+        self._is_reserved = reserved
         self.modes = modes
-        _create_store(self.store, modes.folder)
+        create_store(self.store, modes.folder)
         with lock_folder(layout.own_folder(self.store)):  # see recovery
             self.path, self.created = self._create(session_id, moment)
             self.name = directory_names.session_name(self.created, session_id)
@@ -57,20 +69,30 @@ class SessionDirectory:
                 raise
         self.final = os.path.join(self.store, self.name)
         self._is_published = False
+        try:
+            self.journal.copy_lines(first_lines)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def _create(self, session_id: str, moment: datetime) -> tuple[str, datetime]:
         """Create the directory, in the first second from this moment on that no other collection of this session has."""
+        reserved = None if self._is_reserved else reserved_name(self.store, session_id)
         while True:
             path = layout.collection(self.store, session_id, moment)
+            name = directory_names.session_name(moment, session_id)
             try:
-                if not os.path.lexists(layout.closing_mark(path)) and self._mkdir(path):
-                    if not layout.is_taken(
-                        self.store, directory_names.session_name(moment, session_id), moment
-                    ):
+                if name != reserved and not os.path.lexists(layout.closing_mark(path)) and self._mkdir(path):
+                    if not layout.is_taken(self.store, name, moment):
                         return path, moment
                     os.rmdir(path)
             except OSError as error:
                 raise failure(error, path, "create") from error
+            if self._is_reserved:
+                raise StoreError(
+                    f"{printable(os.path.join(self.store, name))} is taken, and reserved for this session",
+                    hint="move it away, and close the session again",
+                )
             moment = moment.replace(microsecond=0) + _SECOND
 
     def _mkdir(self, path: str) -> bool:
@@ -138,7 +160,8 @@ class SessionDirectory:
         clear_mark(layout.closing_mark(self.path))
 
 
-def _create_store(store: str, mode: int) -> None:
+def create_store(store: str, mode: int) -> None:
+    """Create a store of sessions, unless it is there; raises MachineError if it cannot be written."""
     try:
         os.makedirs(store, mode, exist_ok=True)
         for folder in (layout.collections(store), layout.own_folder(store)):

@@ -6,6 +6,7 @@ A collection creates its directory and its lock while the store is locked: a dir
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -14,17 +15,20 @@ from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import TEAM
 from runcard.documents.reader import load_document
 from runcard.documents.session.events import COLLECTION_STARTED
+from runcard.documents.session.live_events import SESSION_STARTED
 from runcard.documents.session.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, read_file
 from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
+from runcard.store.directory_names import session_name
 from runcard.store.journal import is_orphaned, try_lock
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ledger_search import has_document
 from runcard.store.locks import lock_folder
-from runcard.store.own_directories import check_own, list_own
+from runcard.store.own_directories import check_own, list_own, own_entry
+from runcard.store.remove_tree import remove_tree
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
 
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
@@ -81,8 +85,10 @@ def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
         if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
             with lock_folder(layout.own_folder(store)):
                 for path in _entries(store):
+                    if layout.is_new_live_session(path):
+                        _remove_unnamed(store, path)
                     session = _session_of(store, path)
-                    descriptor = session and _lock(session.path)
+                    descriptor = session and _lock(session)
                     if session is not None and descriptor is not None:
                         sessions.append(session)
                         locks.append(descriptor)
@@ -98,8 +104,16 @@ def _entries(store: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(list_own(store, folder))]
 
 
+def _remove_unnamed(store: str, path: str) -> None:
+    """Remove the directory of a session whose process was killed before it had its name: it is made under this lock."""
+    with contextlib.suppress(OSError, RuncardError), own_entry(store, path) as (folder, name):
+        remove_tree(name, dir_fd=folder)
+
+
 def _session_of(store: str, path: str) -> AbandonedSession | None:
-    """The session of an entry of `.open/`, if it is one."""
+    """The collection that left an entry of `.open/`, if one did. A session that is recorded is none, whatever its id."""
+    if layout.is_live_session(path):
+        return None
     directory = layout.closing_of(path) or path
     name = layout.collected_name(directory)
     if name is None:
@@ -107,7 +121,7 @@ def _session_of(store: str, path: str) -> AbandonedSession | None:
     if directory == path:
         is_directory = os.path.isdir(path) and not os.path.islink(path)  # a link may lead to a session
         return AbandonedSession(path, name) if is_directory else None
-    if os.path.isdir(directory):
+    if os.path.isdir(path) or (os.path.isdir(directory) and not layout.is_live_session(directory)):
         return None  # it has no final name yet: the entry of the directory itself counts
     session = os.path.join(store, name)
     if os.path.isdir(session):
@@ -116,8 +130,9 @@ def _session_of(store: str, path: str) -> AbandonedSession | None:
     return None
 
 
-def _lock(directory: str) -> int | None:
+def _lock(session: AbandonedSession) -> int | None:
     """Lock the journal of a session; None when a collection holds the lock, -1 when there is no journal to lock."""
+    directory = session.path
     journal = os.path.join(directory, layout.AUDIT)
     try:
         descriptor = try_lock(journal)
@@ -125,7 +140,7 @@ def _lock(directory: str) -> int | None:
         return -1 if _is_empty(directory) else None
     except OSError as error:
         return -1 if error.errno in NO_LOCKS and is_orphaned(journal) else None
-    if descriptor is not None and not _is_session_journal(descriptor):
+    if descriptor is not None and not _is_session_journal(descriptor, is_complete=session.mark is not None):
         os.close(descriptor)
         return None
     return descriptor
@@ -139,10 +154,22 @@ def _is_empty(directory: str) -> bool:
         return False
 
 
-def _is_session_journal(journal: int) -> bool:
-    """Whether a journal is that of a session, by its first line, which may be missing after a kill."""
+def _is_session_journal(journal: int, *, is_complete: bool) -> bool:
+    """Whether a journal is that of a session, by its first line, which may be missing after a kill.
+
+    The journal of a session that was recorded begins with the lines of the open one. While that is there, it decides.
+    """
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
-    return not newline or COLLECTION_STARTED.encode() in line
+    names = (COLLECTION_STARTED, SESSION_STARTED) if is_complete else (COLLECTION_STARTED,)
+    return not newline or any(name.encode() in line for name in names)
+
+
+def remove_unfinished(store: str, session_id: str, moment: datetime) -> str | None:
+    """Remove what a killed process left that was closing an open session, whose lock is held; a message about it."""
+    path = layout.collection(store, session_id, moment)
+    if not os.path.isdir(path) or os.path.islink(path):
+        return None
+    return _remove(AbandonedSession(path, session_name(moment, session_id)))
 
 
 def _remove(session: AbandonedSession) -> str:

@@ -28,6 +28,8 @@ from runcard.store.ledger_index import LedgerIndex
 from runcard.store.ledger_search import LedgerSearch
 from runcard.store.record import SESSION, Record
 from runcard.store.sessions.directory import is_being_collected
+from runcard.store.sessions.live import RUNNING, live_state
+from runcard.store.sessions.live_start import read_live_start
 from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.record_check import Findings, RecordCheck
 from runcard.store.verification.verdict import Verdict
@@ -40,8 +42,31 @@ _AT_WORK = {
 _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
+def _verify_open(live: str) -> Verdict:
+    """The verdict on a session that is being recorded: its journals are checked so far."""
+    name = printable(os.path.join(os.path.basename(os.path.dirname(live)), os.path.basename(live)))
+    status, remark = live_state(live)
+    start = os.path.basename(layout.live_start(live))
+    message = "it is being recorded" if status == RUNNING else "it was interrupted"
+    findings = [record_finding("open", name, start, f"the session is not closed: {remark or message}")]
+    record_name = read_live_start(live).name
+    for path in layout.live_journals(live):
+        journal = read_journal(path)
+        own = os.path.basename(path)
+        findings += [
+            record_finding("chain", name, own, f"line {fault.number}: {fault.reason}")
+            for fault in chain.check(journal, record_name).faults
+        ]
+        if journal.torn:
+            message = "there is half a line at the end: its event is not known"
+            findings.append(record_finding("limits", name, own, message))
+    return Verdict(tuple(findings))
+
+
 def verify_collection(place: str) -> Verdict:
     """The verdict on a session that is not complete: its journal is checked so far."""
+    if layout.is_live_session(place):
+        return _verify_open(place)
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
     findings = [
         record_finding(

@@ -21,6 +21,7 @@ from runcard.store.own_directories import list_own
 from runcard.store.record import DirectoryRecord
 from runcard.store.runs.directory import lost_runs
 from runcard.store.runs.owner import is_abandoned
+from runcard.store.sessions.live import INTERRUPTED, live_state
 from runcard.store.stores_at_hand import stores_at_hand
 
 _MOST_ENTRIES = 10_000  # files of all stores that are looked at for their sizes
@@ -54,6 +55,8 @@ class StoreState:
     is_size_partial: bool = False  # there are too many files to look at
     open_runs: list[str] = field(default_factory=list)
     dead_runs: list[str] = field(default_factory=list)
+    open_sessions: list[str] = field(default_factory=list)
+    dead_sessions: list[str] = field(default_factory=list)
     leftovers: list[StoreLeftover] = field(default_factory=list)
     problem: str | None = None
 
@@ -67,6 +70,8 @@ class StoreState:
             "bytes_at_least": self.is_size_partial,
             "open_runs": self.open_runs,
             "dead_runs": self.dead_runs,
+            "open_sessions": self.open_sessions,
+            "dead_sessions": self.dead_sessions,
             "leftovers": [leftover._asdict() for leftover in self.leftovers],
             "problem": self.problem,
         }
@@ -151,6 +156,9 @@ def _find_open_runs(state: StoreState) -> None:
         run = os.path.join(state.path, name)
         if os.path.isdir(run) and not os.path.islink(run):
             (state.dead_runs if _is_dead(run) else state.open_runs).append(run)
+    for session in layout.live_sessions(state.path):
+        is_dead = live_state(session)[0] == INTERRUPTED
+        (state.dead_sessions if is_dead else state.open_sessions).append(session)
 
 
 def _is_dead(run: str) -> bool:
@@ -167,6 +175,8 @@ def _is_dead(run: str) -> bool:
 
 def _leftovers(store: str) -> Iterator[StoreLeftover]:
     for path in layout.open_collections(store):
+        if layout.is_live_session(path) or layout.is_new_live_session(path):
+            continue
         if is_abandoned(os.path.join(path, layout.AUDIT)) and _is_old(path):
             yield StoreLeftover(path, "a collection was interrupted: the next `runcard collect` removes it")
     own = layout.own_folder(store)

@@ -1,0 +1,203 @@
+"""Close a session that was recorded while it worked: its journals become a session like any other.
+
+The fold makes what `collect` takes; the rest is the work of `collect`. The journals' lines are in the session's own journal, as
+they were written. Only one process may close a session, and none but its owner while that lives.
+
+A process that is killed in the middle leaves an open session, and a part that the next collection removes. One that is killed
+after the session has its name leaves the directory of the open one, which whoever closes it next removes.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard import settings as known
+from runcard.documents.kinds import TEAM
+from runcard.documents.session.live_fold import FoldedSession
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.observe.clock import Clock
+from runcard.operations.sessions.assembly import Progress, SessionAssembler
+from runcard.operations.sessions.collect import CollectedSession, check_allowed, check_quota
+from runcard.operations.sessions.spec_file import CheckedSpec
+from runcard.recording.closing import CloseResult
+from runcard.settings import Settings, read_settings
+from runcard.settings.apply import use_masking_settings
+from runcard.store import layout
+from runcard.store.record import DirectoryRecord
+from runcard.store.sessions.collect_options import CollectOptions
+from runcard.store.sessions.directory import SessionDirectory, store_of
+from runcard.store.sessions.instance_copies import InstancePaths
+from runcard.store.sessions.live import (
+    INTERRUPTED,
+    LiveJournals,
+    hold_dead,
+    lines_digest,
+    live_state,
+    lock_for_closing,
+    remove_live,
+)
+from runcard.store.sessions.live_record import fold_session
+from runcard.store.sessions.live_start import LiveStart, read_live_start
+from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
+
+if TYPE_CHECKING:
+    from runcard.encoding import JsonObject
+
+
+class NoInstancesError(StoreError):
+    """A session has no agents, so that there is nothing to store."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"No instances found for team session '{printable(session_id)}'",
+            hint="start an instance before the session ends",
+        )
+
+
+class SessionIsRunningError(StoreError):
+    """A session whose process is alive cannot be closed by another one."""
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(f"the session {session_id} is not closed: {reason}", hint="it is closed at its end")
+        self.reason = reason
+
+
+class SessionClosing(NamedTuple):
+    """A session whose lines are not added to any more."""
+
+    live: str
+    start: LiveStart
+    settings: Settings
+
+    @property
+    def store(self) -> str:
+        return store_of(self.live)
+
+
+def close_dead_session(
+    live: str, *, even_detached: bool = True, progress: Progress | None = None
+) -> CollectedSession:
+    """Close an open session whose process is gone; raises SessionIsRunningError if it is not.
+
+    A session that belongs to no process is closed only if `even_detached`.
+    """
+    live = os.path.abspath(live)
+    start = read_live_start(live)
+    status, remark = live_state(live)
+    if status != INTERRUPTED and not (start.is_detached and even_detached):
+        raise SessionIsRunningError(start.session_id, remark or "its process is running")
+    with hold_dead(live) as is_held:
+        if not is_held:
+            raise SessionIsRunningError(start.session_id, "another process is closing it")
+        return close_held_session(live, progress=progress)
+
+
+def close_held_session(
+    live: str, *, settings: Settings | None = None, progress: Progress | None = None
+) -> CollectedSession:
+    """Close a session whose owner's lock is held by this process."""
+    settings = settings or session_settings(store_of(live))
+    use_masking_settings(settings)
+    with lock_for_closing(live):
+        closing = SessionClosing(live, read_live_start(live), settings)
+        remarks = list(recover_sessions(closing.store, Clock().timestamp))
+        if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):
+            remarks.append(leftover)
+        collected = _finish_closed(closing) or _store(closing, progress)
+        remove_live(live)
+    return replace(collected, remarks=(*remarks, *collected.remarks))
+
+
+def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
+    """Close an open session for `runcard close`; one whose process is alive is left alone."""
+    try:
+        collected = close_dead_session(live, even_detached=even_detached)
+    except SessionIsRunningError as error:
+        return CloseResult(live, "running", closed=False, reason=error.reason)
+    except NoInstancesError as error:
+        return CloseResult(live, "empty", closed=False, reason=f"{error.message}: it was removed")
+    figures = collected.document.to_dict()["execution_summary"]
+    status = "completed" if figures.get("all_completed") else "failed"
+    return CloseResult(str(collected.path), status, closed=True)
+
+
+def session_settings(store: str) -> Settings:
+    """The settings for closing a session of a store."""
+    return read_settings({known.ARTIFACTS_DIR: store})
+
+
+def _finish_closed(closing: SessionClosing) -> CollectedSession | None:
+    """The session if it has its final name already: who closed it was killed before it removed the open one."""
+    final = os.path.join(closing.store, closing.start.name)
+    if not os.path.isdir(final):
+        return None
+    record = DirectoryRecord(final)
+    writers = {head.writer for head in LiveJournals(closing.live).heads()}
+    stated = record.raw_document.get("event_chains")
+    chains = (
+        {chain.get("writer") for chain in stated if isinstance(chain, dict)}
+        if isinstance(stated, list)
+        else set()
+    )
+    if not writers <= chains:
+        raise StoreError(
+            f"{printable(final)} is in the way: it is not this session",
+            hint="move it away, and close the session again",
+        )
+    document = record.document()
+    if document.kind is not TEAM:
+        raise StoreError(
+            f"{printable(final)} is not a session", hint="move it away, and close the session again"
+        )
+    return CollectedSession(Path(final), document, (), (), (), {}, {})  # type: ignore[arg-type]
+
+
+def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSession:
+    live, start, settings = closing
+    check_allowed(settings, TEAM.latest)
+    options = CollectOptions(settings, TEAM.latest, keep_secrets=start.keep_secrets)
+    check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
+    journals, clock = LiveJournals(live), Clock()
+    folded = fold_session(live, start, clock.started, is_over=True, journals=journals)
+    if not folded.session.instances:
+        remove_live(live)  # no document can be made of it
+        raise NoInstancesError(start.session_id)
+    checked = spec_of(live, folded, journals)
+    problems = journals.problems(start.name)
+    with SessionDirectory(
+        options.store,
+        start.session_id,
+        start.created,
+        options.modes,
+        reserved=True,
+        first_lines=journals.blocks(),
+    ) as directory:
+        assembler = SessionAssembler(directory, checked, options, clock, live_heads=journals.heads())
+        document = assembler.run(progress, again=True)
+    remarks = (*assembler.remarks, *(f"a journal is damaged: {problem}" for problem in problems))
+    return CollectedSession(
+        Path(directory.final),
+        document,
+        checked.findings,
+        assembler.omissions,
+        remarks,
+        assembler.excluded,
+        assembler.masked,
+    )
+
+
+def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> CheckedSpec:
+    """The session as `collect` takes it; its secrets were masked when they were written."""
+    paths = {}
+    for instance in folded.session.instances:
+        log = layout.live_log(live, instance.instance_id)
+        logged = log if os.path.lexists(log) else None
+        paths[instance.instance_id] = InstancePaths(
+            instance.fields.get("workspace"), instance.fields.get("output") or logged
+        )
+    source: JsonObject = {"path": printable(live), "sha256": lines_digest(journals.blocks())}
+    return CheckedSpec(
+        folded.session, paths, folded.usages, (), {}, source, more_redactions=folded.redactions
+    )

@@ -1,0 +1,132 @@
+"""Record a session from a shell, or from a program in any language: what `runcard session` does.
+
+Such a session belongs to no process: it is open until it is finished. Each command adds to its journal and returns.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from runcard import settings as known
+from runcard.documents.session.live_events import SESSION_ENDED
+from runcard.encoding import Limits, decode_json
+from runcard.errors import RuncardError, StoreError, UsageError
+from runcard.files import printable
+from runcard.operations.checks.load import STDIN, read_document
+from runcard.operations.sessions.close_session import NoInstancesError, close_dead_session
+from runcard.operations.sessions.collect import CollectedSession, check_allowed
+from runcard.operations.sessions.session import JoinedSession
+from runcard.recording.argument_checks import check_labels, check_status
+from runcard.recording.session_instance import SessionInstance
+from runcard.recording.session_link import INSTANCE_ID, SESSION_DIR, SessionLink
+from runcard.recording.session_recorder import (
+    SessionOptions,
+    begin_session,
+    check_session_id,
+    join_events,
+    started_instances,
+)
+from runcard.settings import read_settings
+from runcard.settings.apply import use_masking_settings
+from runcard.store.sessions.directory import Modes
+from runcard.store.sessions.live import find_live
+from runcard.store.sessions.live_start import read_live_start
+
+_LOG_BLOCK = 1 << 20  # bytes
+
+
+def start_session(
+    session_id: str,
+    *,
+    artifacts: str | None = None,
+    labels: Mapping[str, object] | None = None,
+    keep_secrets: bool = False,
+) -> SessionLink:
+    """Start a session that belongs to no process."""
+    settings = read_settings({known.ARTIFACTS_DIR: artifacts})
+    check_allowed(settings, "2.0.0")
+    use_masking_settings(settings)
+    options = SessionOptions(
+        os.path.abspath(settings[known.ARTIFACTS_DIR]),
+        check_session_id(session_id),
+        check_labels(labels or {}),
+        None,
+        keep_secrets,
+        strict=True,
+        modes=Modes(settings[known.ARTIFACTS_DIRECTORY_MODE], settings[known.ARTIFACTS_FILE_MODE]),
+        is_detached=True,
+    )
+    events = begin_session(options)
+    return SessionLink(events.path, options.session_id, None)
+
+
+def join_session(word: str | None, artifacts: str | None = None) -> JoinedSession:
+    """The open session with this id, or that of the environment; raises StoreError if there is none."""
+    use_masking_settings()
+    return JoinedSession(join_events(_directory(word, artifacts), strict=True))
+
+
+def _directory(word: str | None, artifacts: str | None) -> str:
+    if word is None:
+        folder = os.environ.get(SESSION_DIR)
+        if not folder:
+            raise StoreError(
+                f"no session is named, and {SESSION_DIR} is not set",
+                hint="pass --session ID, or start one with `runcard session start`",
+            )
+        return os.path.abspath(folder)
+    store = os.path.abspath(read_settings({known.ARTIFACTS_DIR: artifacts})[known.ARTIFACTS_DIR])
+    live = find_live(store, word)
+    if live is None:
+        raise StoreError(
+            f"no session {printable(word)} is open in {printable(store)}",
+            hint="name the store with --artifacts, or start it with `runcard session start`",
+        )
+    return live
+
+
+def agent_of(session: JoinedSession, word: str | None) -> SessionInstance:
+    """The agent with this id or name, or that of the environment; the only one, if none is named."""
+    name = word or os.environ.get(INSTANCE_ID)
+    if name:
+        return session.instance(name)
+    names = started_instances(str(session.path))
+    if len(names) != 1:
+        raise UsageError("no agent is named", hint="pass --instance with its id or name")
+    return session.instance(names[0][0])
+
+
+def log_stream(agent: SessionInstance, text: str | None) -> None:
+    """Add a text, or what comes on standard input, to the output of an agent."""
+    if text is not None:
+        agent.log(text)
+        return
+    while block := sys.stdin.buffer.readlines(_LOG_BLOCK):
+        agent.log(b"".join(block))
+
+
+def read_json(text: str, what: str) -> Any:  # noqa: ANN401 - any JSON
+    """JSON that is given as a text, as a file with `@`, or as `-` for standard input."""
+    try:
+        if text == STDIN or text.startswith("@"):
+            return decode_json(read_document(text.removeprefix("@"), Limits()))
+        return decode_json(text.encode("utf-8", "surrogateescape"))
+    except RuncardError as error:
+        raise UsageError(f"{what} cannot be read: {error.message}", hint="pass JSON, @FILE or -") from error
+
+
+def finish_session(session: JoinedSession, status: str) -> CollectedSession:
+    """End a session, and store it."""
+    check_status(status)
+    live = str(session.path)
+    start = read_live_start(live)
+    if not start.is_detached:
+        raise StoreError(
+            f"the session {start.session_id} belongs to a process, and ends there",
+            hint=f"if the process is gone: runcard close {start.session_id}",
+        )
+    if not started_instances(live):
+        raise NoInstancesError(start.session_id)
+    session.write_event(SESSION_ENDED, {"status": status})
+    return close_dead_session(live)

@@ -1,0 +1,207 @@
+"""The model calls of one test, and the run that holds them.
+
+The run begins with the first call, or when the test starts a process, which may make a call. If there was none, the run is
+removed again: a test without model calls leaves nothing on disk.
+
+Calls that the test's own code records in a run of its own stay there. They are part of the figures of the test all the same.
+"""
+
+import contextlib
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.documents.run.events import MODEL_CALLED, USAGE_INCOMPLETE
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError
+from runcard.observe.clock import Clock
+from runcard.pytest_plugin.figures import figures_of
+from runcard.recording.caller_warnings import POSTPONED
+from runcard.recording.recorder import events_of
+from runcard.recording.run import JournalEvents, RecordOptions, Run, lifetime_of
+from runcard.recording.start_document import start_settings
+from runcard.recording.started_runs import begin_started_run
+from runcard.store import layout
+from runcard.store.runs.open_journals import OpenJournals
+
+if TYPE_CHECKING:
+    from runcard.accounting import Prices
+    from runcard.recording.events import EventRecorder
+
+_STATUS = {
+    "passed": "completed",
+    "skipped": "completed",
+    "xfailed": "completed",
+    "interrupted": "interrupted",
+}
+_USAGE = (MODEL_CALLED, USAGE_INCOMPLETE)
+_VARIABLES = ("RUNCARD_RUN_ID", "RUNCARD_PARENT", "TRACEPARENT")
+
+
+class Surroundings(NamedTuple):
+    """What all tests of a session share."""
+
+    outputs: str  # the store
+    prices: "Prices | None"
+    link: str  # the path in RUNCARD_RUN_DIR: while a test has a run, a link to it
+
+
+class CallLog:
+    """Collects the model calls of one test, or of another part of the session."""
+
+    def __init__(self, name: str, surroundings: Surroundings) -> None:
+        self.name = name
+        self.phase = "setup"
+        self.outcome = "passed"
+        self._surroundings = surroundings
+        self._clock = Clock()
+        self._run: Run | None = None
+        self._turn = threading.RLock()
+        self._is_beginning = self._has_ended = False
+        self._lines: list[JsonObject] = []
+        self._warnings: list[str] = []
+        self._phases: Counter[str] = Counter()
+        self._recorders: dict[JournalEvents, None] = {}  # of the runs that the calls are in
+        self._has_own_calls = False  # whether some of them are in the run of the test
+        self._variables: dict[str, str | None] = {}  # before the run began
+
+    def begin(self) -> Run | None:
+        """The run of the test, which begins if it has not."""
+        with self._turn:
+            if self._run is None and not self._is_beginning and not self._has_ended:
+                self._is_beginning = True
+                try:
+                    with self._postponed_warnings():
+                        self._run = begin_started_run(self._options())
+                    self._set_variables(self._run)
+                finally:
+                    self._is_beginning = False
+            return self._run
+
+    @contextlib.contextmanager
+    def _postponed_warnings(self) -> Iterator[None]:
+        """Keep the warnings of the recording for the report: pytest may turn those in a test into failures."""
+        token = POSTPONED.set(self._warnings)
+        try:
+            yield
+        finally:
+            POSTPONED.reset(token)
+
+    def _options(self) -> RecordOptions:
+        """Not those of the current directory: a test may have changed it."""
+        around, settings = self._surroundings, start_settings(labels={"test": self.name})
+        return RecordOptions(around.outputs, settings, (), around.prices, keep_secrets=False, strict=False)
+
+    def _set_variables(self, run: Run) -> None:
+        """Let processes that the test starts find the run."""
+        values = run.environ
+        self._variables = {name: os.environ.get(name) for name in _VARIABLES}
+        os.environ.update({name: values[name] for name in _VARIABLES if name in values})
+        with contextlib.suppress(OSError):
+            os.symlink(values["RUNCARD_RUN_DIR"], self._surroundings.link)
+
+    def _restore_variables(self) -> None:
+        for name, value in self._variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        with contextlib.suppress(OSError):
+            os.unlink(self._surroundings.link)
+
+    def observe(self, recorder: "EventRecorder", event: str, payload: JsonObject) -> None:
+        """An event about model calls that this process recorded."""
+        name = USAGE_INCOMPLETE if event == USAGE_INCOMPLETE else MODEL_CALLED
+        with self._turn:
+            self._lines.append({"timestamp": self._clock.timestamp(), "event": name, "payload": payload})
+            self._phases[self.phase] += _is_call(self._lines[-1])
+            self._has_own_calls |= self._run is not None and events_of(self._run) is recorder
+            if isinstance(recorder, JournalEvents):
+                self._recorders.setdefault(recorder)
+
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a reply has not been read to its end yet."""
+        return self._run is not None and bool(events_of(self._run).open_calls)
+
+    def figures(self) -> JsonObject | None:
+        """The figures so far; None if no model was called."""
+        with self._turn:
+            others = list(self._lines_of_other_processes())
+            lines, phases = [*self._lines, *others], self._phases.copy()
+            recorders = [*self._recorders, *([self._journal_events] if others else [])]
+        if not lines:
+            return None
+        phases["other processes"] = sum(map(_is_call, others))
+        paths = [events.path for events in recorders if events and events.status != "not recorded"]
+        return {
+            "test": self.name,
+            "outcome": self.outcome,
+            **figures_of(lines),
+            "phases": {name: count for name, count in phases.items() if count},
+            "records": list(dict.fromkeys(paths)),
+            "warnings": list(self._warnings),
+        }
+
+    def _lines_of_other_processes(self) -> Iterator[JsonObject]:
+        events = self._journal_events
+        if events is None or events.status == "not recorded":
+            return
+        try:
+            for line in OpenJournals(events.path, events.run_id).lines:
+                if line.get("writer") != events.writer and line.get("event") in _USAGE:
+                    yield dict(line)
+        except (OSError, RuncardError) as error:
+            reason = f"calls of other processes cannot be read: {error}"
+            yield {"event": USAGE_INCOMPLETE, "payload": {"reason": reason}}
+
+    @property
+    def _journal_events(self) -> JournalEvents | None:
+        events = None if self._run is None else events_of(self._run)
+        return events if isinstance(events, JournalEvents) else None
+
+    def finish(self, outcome: str) -> JsonObject | None:
+        """End the run, and remove it if it holds no call; returns the figures, None if no model was called."""
+        self.outcome = outcome
+        with self._turn:
+            self._has_ended = True
+            run = self._run
+        if run is not None:
+            try:
+                with self._postponed_warnings():
+                    self._end(run)
+            finally:
+                self._restore_variables()
+        return self.figures()
+
+    def _end(self, run: Run) -> None:
+        lifetime = lifetime_of(run)
+        if lifetime is None or not lifetime.is_open:
+            return  # the test has ended it
+        if self._has_record:
+            run.set_labels(outcome=self.outcome)
+            run.finish(_STATUS.get(self.outcome, "failed"))
+        else:
+            lifetime.discard()
+            self._run = None
+
+    @property
+    def _has_record(self) -> bool:
+        """Whether the run holds a call, or files of the user's."""
+        if self._has_own_calls or self.has_open_calls or any(self._lines_of_other_processes()):
+            return True
+        events = self._journal_events
+        if events is None or events.status == "not recorded":
+            return False
+        try:
+            names = os.listdir(events.path)
+        except OSError:  # the test removed it: closing it says so
+            return True
+        return not {*names} <= {layout.METADATA, *layout.journal_names(names)}
+
+
+def _is_call(line: JsonObject) -> bool:
+    """Whether an event is that of a call, and not of a part of one."""
+    return line["event"] == MODEL_CALLED and not line["payload"].get("part")

@@ -1,0 +1,231 @@
+"""A session that is open: killed, shown, listed, closed by others, never taken for a leftover."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import runcard
+from runcard.errors import StoreError
+from runcard.operations.sessions.close_session import SessionIsRunningError, close_dead_session
+from runcard.operations.sessions.collect_team import collect_team, collect_team_artifacts
+from runcard.operations.sessions.shell_session import finish_session, join_session, start_session
+from runcard.store import layout
+from runcard.store.sessions.live import live_state
+from sessions.collecting.teams import instance, team
+
+PROGRAM = """
+import os, sys, runcard
+session = runcard.Session(sys.argv[1]).start()
+lead = session.start_instance("lead")
+worker = session.start_instance("worker", parent=lead, provider="anthropic")
+worker.add_usage({"input_tokens": 100, "output_tokens": 20}, model="claude-sonnet-4-5")
+worker.log("first line")
+lead.finish()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RUNCARD_CATALOG", str(tmp_path / "catalog.db"))
+    for name in ("RUNCARD_SESSION_DIR", "RUNCARD_SESSION", "RUNCARD_INSTANCE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def started(session_id: str = "team-1") -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, session_id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def killed(session_id: str = "team-1") -> str:
+    process = started(session_id)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return layout.live_session(os.path.abspath("artifacts"), session_id)
+
+
+def names(path: Path) -> list[tuple[str, str]]:
+    return [
+        (entry["name"], entry["status"])
+        for entry in json.loads((path / "metadata.json").read_bytes())["instances"]
+    ]
+
+
+def command(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "runcard", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_killed_session_is_closed_with_what_was_recorded() -> None:
+    live = killed()
+    assert live_state(live)[0] == "interrupted"
+    collected = close_dead_session(live)
+    assert names(collected.path) == [("lead", "completed"), ("worker", "terminated")]
+    worker = collected.document.to_dict()["instances"][1]
+    assert (worker["tokens_used"], worker["terminated_at_source"]) == (120, "estimated")
+    assert worker["error_details"]["category"] == "crashed"
+    log = collected.path / "instances" / worker["instance_id"] / "output.log"
+    assert log.read_text() == "first line\n"
+    (result,) = runcard.verify(collected.path)
+    assert result.verdict.findings == ()
+    assert os.listdir("artifacts/.open") == []
+
+
+def test_a_living_session_is_left_alone_and_can_be_stored_so_far() -> None:
+    process = started()
+    live = layout.live_session(os.path.abspath("artifacts"), "team-1")
+    try:
+        with pytest.raises(SessionIsRunningError):
+            close_dead_session(live)
+        assert command("close").returncode == 0
+        so_far = collect_team("team-1")
+        assert names(so_far.path) == [("lead", "completed"), ("worker", "running")]
+        assert os.path.isdir(live)
+        with pytest.raises(StoreError, match="open already"):
+            runcard.Session("team-1", strict=True).start()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("session_id", ["team.deadbeef", "team.deadbeef.closing", "team-1"])
+def test_no_collection_takes_an_open_session_for_a_leftover(session_id: str) -> None:
+    """An id may look like the name of a collection; also its process may be dead."""
+    live = killed(session_id)
+    before = sorted(os.listdir(live))
+    assert runcard.collect(team(instance())).remarks == ()
+    assert sorted(os.listdir(live)) == before
+    assert close_dead_session(live).document.session_id == session_id
+
+
+def test_a_start_document_decides_whatever_journal_is_beside_it() -> None:
+    runcard.collect(team(instance()))
+    place = Path("artifacts/.open/team.deadbeef")
+    place.mkdir()
+    (place / "session.json").write_text("{}")
+    (place / "audit.jsonl").write_text('{"event": "collection.star')  # as a killed collection leaves it
+    runcard.collect(team(instance()), again=True)
+    assert sorted(os.listdir(place)) == ["audit.jsonl", "session.json"]
+
+
+def test_show_ls_log_verify_and_names_know_an_open_session() -> None:
+    live = killed()
+    shown = command("show", "team-1")
+    assert shown.returncode == 2
+    assert shown.stdout.startswith("team-1  interrupted, 1 of 2 completed")
+    assert "runcard close team-1" in shown.stderr
+    assert command("show", "@latest").stdout.startswith("team-1")
+    assert command("log", "team-1", "worker").stdout == "first line\n"
+    (row,) = json.loads(command("ls", "--json", "--all").stdout or "{}").get("records") or json.loads(
+        command("ls", "--json").stdout
+    )["records"]
+    assert (row["id"], row["kind"], row["status"]) == ("team-1", "session", "interrupted")
+    verified = command("verify", "artifacts")
+    assert verified.returncode == 2
+    assert "its process is gone" in verified.stderr
+    assert "runcard close" in command("doctor").stdout + command("doctor").stderr
+    for word in ("archive", "rm"):
+        refused = command(word, "team-1")
+        assert refused.returncode == 1, refused
+    before = sorted(os.listdir(live))
+    assert command("prune", "--older-than", "0d", "--yes").returncode in {0, 1, 2}
+    assert sorted(os.listdir(live)) == before
+    closed = command("close", "team-1")
+    assert closed.returncode == 0
+    assert "closed as failed" in closed.stdout + closed.stderr
+    (row,) = json.loads(command("ls", "--json").stdout)["records"]
+    assert row["status"] == "failed"
+
+
+def test_a_session_killed_while_it_is_closed_is_closed_once() -> None:
+    """Killed after the session had its name: the open one is removed, and nothing is stored twice."""
+    live = killed()
+    copy = Path("copy")
+    subprocess.run(["cp", "-a", live, str(copy)], check=True)
+    first = close_dead_session(live)
+    subprocess.run(["cp", "-a", str(copy), live], check=True)
+    again = close_dead_session(live)
+    assert again.path == first.path
+    assert os.listdir("artifacts/.open") == []
+    assert [result.verdict.findings for result in runcard.verify("artifacts")] == [()]
+
+
+def test_a_session_is_closed_the_same_by_whoever_closes_it() -> None:
+    live = killed()
+    subprocess.run(["cp", "-a", "artifacts", "other"], check=True)
+    first = close_dead_session(live).document.to_dict()
+    time.sleep(1.1)
+    second = close_dead_session(layout.live_session("other", "team-1")).document.to_dict()
+    for document in (first, second):
+        for name in ("audit", "event_chains", "checksums", "ledger_head"):
+            del document[name]
+    assert first == second
+
+
+def test_the_tool_closes_a_dead_session_and_finds_a_spec() -> None:
+    killed()
+    result = collect_team_artifacts("team-1")
+    assert (result["status"], result["instances_count"]) == ("success", 2)
+    assert collect_team_artifacts("team-1")["already_collected"] is True
+    Path("specs").mkdir()
+    spec = team(instance())
+    Path("specs/any.json").write_text(json.dumps(spec))
+    assert collect_team_artifacts(spec["team_session_id"], specs="specs")["status"] == "success"
+
+
+@pytest.mark.parametrize("session_id", ["", "  "])
+def test_the_tool_refuses_an_empty_id(session_id: str) -> None:
+    assert collect_team_artifacts(session_id)["error"] == "Team session ID cannot be empty"
+
+
+@pytest.mark.parametrize("session_id", ["nobody", "../../etc", "a/b", ".open", "\x00"])
+def test_the_tool_says_that_there_is_no_such_team(session_id: str) -> None:
+    result = collect_team_artifacts(session_id)
+    assert result["status"] == "error"
+    assert result["error"].startswith("No instances found for team session '")
+
+
+def test_the_tool_gives_up_in_time() -> None:
+    work = Path("work")
+    work.mkdir()
+    for number in range(50):
+        (work / f"{number}.txt").write_text("x" * 1000)
+    session = runcard.Session("team-1", strict=True).start()
+    session.start_instance("worker", workspace=work)
+
+    def slow(_: object) -> None:
+        time.sleep(1.1)
+
+    result = collect_team_artifacts("team-1", timeout=1, progress=slow)
+    assert result["error"] == "Artifact collection timed out"
+    assert layout.is_live_session("artifacts/.open/team-1")  # it can be collected again
+
+
+def test_a_session_from_a_shell_has_one_chain() -> None:
+    link = start_session("team-1", labels={"a": "b"})
+    for number in range(3):
+        join_session("team-1").event(f"step-{number}")
+    agent = join_session("team-1").start_instance("writer")
+    assert live_state(link.path)[0] == "running"
+    join_session("team-1").instance("writer").log("hello")
+    join_session("team-1").instance(agent.id).finish("error", "429 Too Many Requests")
+    collected = finish_session(join_session("team-1"), "completed")
+    document = collected.document.to_dict()
+    assert [chain["count"] for chain in document["event_chains"]] == [8, 3]
+    assert document["instances"][0]["error_details"]["category"] == "rate_limit"
+    (result,) = runcard.verify(collected.path)
+    assert result.verdict.findings == ()

@@ -1,0 +1,79 @@
+"""A session that is recorded while it works: its directory, its documents, what is in them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runcard
+from runcard.store import layout
+
+REPLY = {
+    "id": "msg_1",
+    "type": "message",
+    "model": "claude-sonnet-4-5-20250929",
+    "stop_reason": "end_turn",
+    "usage": {
+        "input_tokens": 1000,
+        "output_tokens": 200,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RUNCARD_SESSION_DIR", "RUNCARD_SESSION", "RUNCARD_INSTANCE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def team(session: runcard.Session) -> dict[str, object]:
+    document: dict[str, object] = json.loads((session.path / "metadata.json").read_bytes())
+    return document
+
+
+def assert_intact(path: Path) -> None:
+    (result,) = runcard.verify(path)
+    assert result.verdict.findings == ()
+
+
+def test_a_block_is_a_session(tmp_path: Path) -> None:
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    (workspace / "a.py").write_text("pass\n")
+    with runcard.Session("team-1", labels={"project": "handbook"}) as session:
+        assert Path(layout.live_session("artifacts", "team-1")).is_dir()
+        lead = session.start_instance("lead", role="architect")
+        worker = session.start_instance("worker", parent=lead, workspace=workspace, provider="anthropic")
+        worker.add_usage(REPLY, latency=1.5)
+        worker.log("hello")
+        worker.finish()
+    assert os.listdir("artifacts/.open") == []
+    assert_intact(session.path)
+    document = team(session)
+    first, second = document["instances"]  # type: ignore[misc]
+    assert (first["name"], first["status"], first["children_count"]) == ("lead", "completed", 1)
+    assert second["parent_instance_id"] == lead.id
+    assert (second["tokens_used"], second["cost"], second["calls"]) == (1200, 0.006, 1)
+    assert document["labels"] == {"project": "handbook"}
+    folder = session.path / "instances" / worker.id
+    assert (folder / "output.log").read_text() == "hello\n"
+    assert (folder / "workspace" / "a.py").exists()
+
+
+def test_another_process_joins_by_the_environment() -> None:
+    program = "import runcard; s = runcard.current_session(); s.start_instance('kid', parent='lead').finish()"
+    with runcard.Session("team-1") as session:
+        lead = session.start_instance("lead")
+        subprocess.run([sys.executable, "-c", program], env=os.environ | session.environ, check=True)
+    document = team(session)
+    kid = document["instances"][1]  # type: ignore[index]
+    assert (kid["name"], kid["parent_instance_id"]) == ("kid", lead.id)
+    assert len(document["event_chains"]) == 3  # type: ignore[arg-type] # the owner, the child, the collection
+    assert_intact(session.path)
