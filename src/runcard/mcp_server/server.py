@@ -16,6 +16,7 @@ from runcard.mcp_server import (
     records,
     reports,
     resources,
+    sessions,
     transcripts,
 )
 from runcard.mcp_server.tool_calls import CallRunner, error_result
@@ -36,6 +37,7 @@ ALL_TOOLS: tuple[ToolDefinition, ...] = (
     *reports.TOOLS,
     *plans.TOOLS,
     *recording.TOOLS,
+    *sessions.TOOLS,
     *plan_writes.TOOLS,
 )
 
