@@ -171,7 +171,6 @@ class SessionAssembler:
         instances, here = self._spec.session.instances, locality(os.environ)
         members = []
         for number, instance in enumerate(instances, 1):
-
             last: list[Amount] = []
 
             def report(
