@@ -86,9 +86,10 @@ def test_it(ask, claude):
         [f"{UNPROVEN}: *; a reply was cut off, or was not read to its end; the tokens*"]
     )
     figures = project.tests["test_it"]
-    assert (figures["cost_usd"], figures["at_least"]) == (None, True)
+    assert (figures["cost_usd"], figures["at_least"], figures["outcome"]) == (None, True, "failed")
+    assert project.records[0]["generation"]["labels"]["outcome"] == "failed"
     result.stdout.fnmatch_lines(
-        ["≥ *≥ *≥ *1  test_it.py::test_it (1 in teardown)", "incomplete: a reply was cut off*"]
+        ["≥ *≥ *≥ *1  test_it.py::test_it (failed, 1 in teardown)", "incomplete: a reply was cut off*"]
     )
 
 

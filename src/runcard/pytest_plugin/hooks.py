@@ -157,17 +157,20 @@ class CallRecorderHooks:
         outcome = "failed"
         try:
             result = yield
+            if log.outcome == "passed":
+                log.end_calls()
+                self._check_budget(
+                    log.figures()
+                )  # once more: calls of the teardown, and streams that were open
             outcome = log.outcome
         except (KeyboardInterrupt, pytest.exit.Exception):
             outcome = "interrupted"
             raise
         finally:
-            figures = log.finish(outcome)  # which records calls whose replies were not read to their end
+            figures = log.finish(outcome)
             self._log = None
             setattr(item, f"_{_FIGURES}", figures)
             _set_properties(item, figures)
-        if log.outcome == "passed":
-            self._check_budget(figures)  # once more: calls of the teardown, and streams that were open
         return result
 
     def _check_budget(self, figures: JsonObject | None) -> None:
