@@ -264,6 +264,8 @@ def test_session_files_and_records_count_each_call_once(cli: Cli, folder: Path) 
     assert "1 session imported and in session files: counted once." in cli("costs", *both).out
     shutil.rmtree(folder / "home")  # as tools do after a time
     assert asked(cli, "--by", "tool")["totals"]["calls"] == 7
+    counted = cli("query", "SELECT sum(calls) FROM v1_counted_usage", "--json")
+    assert json.loads(counted.out)["rows"] == [[7]]
 
 
 @pytest.mark.usefixtures("folder")
