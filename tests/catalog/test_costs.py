@@ -89,7 +89,7 @@ def test_an_unknown_cost_is_not_zero_and_not_hidden(cli: Cli) -> None:
     assert lines[SONNET].endswith("  $0.006")
     assert lines["a-model-of-ours"].endswith("unknown")
     assert lines["total"].endswith("≥ $0.006")
-    assert "Warning: no price, or not for all parts: a-model-of-ours" in outcome.err
+    assert "Warning: the price is unknown, or known only in part: a-model-of-ours" in outcome.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -264,6 +264,8 @@ def test_session_files_and_records_count_each_call_once(cli: Cli, folder: Path) 
     assert "1 session imported and in session files: counted once." in cli("costs", *both).out
     shutil.rmtree(folder / "home")  # as tools do after a time
     assert asked(cli, "--by", "tool")["totals"]["calls"] == 7
+    counted = cli("query", "SELECT sum(calls) FROM v1_counted_usage", "--json")
+    assert json.loads(counted.out)["rows"] == [[7]]
 
 
 @pytest.mark.usefixtures("folder")

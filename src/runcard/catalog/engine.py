@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from runcard.catalog.catalog_error import CatalogError
+from runcard.errors import UsageError
 
 TableRows = dict[str, list[tuple[Any, ...]]]  # the rows of some records, by table
 
@@ -106,3 +107,11 @@ class DatabaseEngine(Protocol):
 
     def ask(self, sql: str, limit: int, seconds: float) -> SqlRows:
         """The rows of a SELECT of a user, which can only read."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words that a user looks for."""
+    words = text.split()
+    if not words:
+        raise UsageError("there is nothing to search for", hint="write one or more words")
+    return words[:50]

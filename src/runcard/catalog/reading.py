@@ -52,24 +52,22 @@ def read_rows(record: Record) -> RecordRows:
         "is_open": 0,
     }
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
-    if layout.is_live_session(record.path):
-        rows.record |= {"is_open": 1, "status": open_status(record.path, document) or "running"}
-        return rows
-    if kind is GENERATION and rows.record["status"] == "running":
+    is_live = layout.is_live_session(record.path)
+    if is_live or (kind is GENERATION and rows.record["status"] == "running"):
         rows.record |= {"is_open": 1, "status": open_status(record.path, document) or "running"}
         rows.usage = [(*row[:_AT_LEAST], 1, *row[_AT_LEAST + 1 :]) for row in rows.usage]
     elif rows.usage and kind is GENERATION:
         rows.calls = _calls(record)
+    if is_live:
+        return rows
     rows.files += _outputs(record)
     return rows
 
 
 def open_status(path: str, document: JsonObject) -> str | None:
-    """The status of a run or a session that is open: `interrupted` if its process is gone; None if that is unknown."""
+    """The status of an open run or session: `running`, or `interrupted` if its process is gone; None if that is unknown."""
     if layout.is_live_session(path):
-        from runcard.store.sessions.live import live_state  # noqa: PLC0415 - few sessions are open
-
-        return live_state(path)[0]
+        return _live_status(path)
     from runcard.observe.process import is_alive  # noqa: PLC0415 - few runs are open
     from runcard.store.runs.owner import is_on_other_host, is_owner_gone  # noqa: PLC0415
 
@@ -78,6 +76,13 @@ def open_status(path: str, document: JsonObject) -> str | None:
     except (RuncardError, OSError, LookupError, TypeError):
         return None
     return None if is_gone is None else "interrupted" if is_gone else "running"
+
+
+def _live_status(path: str) -> str | None:
+    from runcard.store.sessions import live  # noqa: PLC0415 - few sessions are open
+
+    status, remark = live.live_state(path)
+    return None if remark in {live.UNKNOWN, live.ON_OTHER_HOST} else status
 
 
 def _id(document: JsonObject, name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from runcard.catalog.catalog_error import CatalogError
-from runcard.catalog.engine import SqlRows, TableRows
+from runcard.catalog.engine import SqlRows, TableRows, words_of
 from runcard.catalog.tables import (
     ADD_TOTALS,
     APPLICATION_ID,
@@ -27,7 +27,6 @@ from runcard.catalog.tables import (
     VIEWS,
 )
 from runcard.catalog.word_split import split_words
-from runcard.errors import UsageError
 from runcard.files import locked, printable
 from runcard.files.user_folders import make_own_folder
 
@@ -249,10 +248,7 @@ class SqliteEngine:
 
 def match_words(text: str) -> str:
     """Words as a question to the search index: each must occur, as it is written; the last may go on."""
-    words = text.split()
-    if not words:
-        raise UsageError("there is nothing to search for", hint="write one or more words")
-    quoted = ['"' + word.replace('"', '""') + '"' for word in words[:50]]
+    quoted = ['"' + word.replace('"', '""') + '"' for word in words_of(text)]
     return " AND ".join(quoted) + "*"
 
 

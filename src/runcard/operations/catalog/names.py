@@ -19,6 +19,8 @@ def complete_record(
     latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
     try:
         with open_catalog(stores, catalog, reads_all=False) as database:
-            return [*latest, *names_beginning_with(database, beginning, _MOST)]
+            found = names_beginning_with(database, beginning, _MOST)
+        newest = dict(reversed(found))  # an id that was collected again is there once
+        return [*latest, *((name, newest.pop(name)) for name, _ in found if name in newest)]
     except (RuncardError, OSError):
         return latest

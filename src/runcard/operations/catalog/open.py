@@ -64,8 +64,8 @@ def experiments_to_ask() -> list[str]:
 
     here = map(layout.experiment_folder, experiment_names())
     at_hand = [os.path.realpath(folder) for folder in here if not os.path.islink(folder)]
-    noted = (experiment_folder_of(store) for store in known_stores())
-    return list(dict.fromkeys([*at_hand, *(folder for folder in noted if folder is not None)]))
+    of_stores = (experiment_folder_of(store) for store in known_stores())
+    return list(dict.fromkeys([*at_hand, *(folder for folder in of_stores if folder is not None)]))
 
 
 class _CatalogSources(NamedTuple):
@@ -76,21 +76,24 @@ class _CatalogSources(NamedTuple):
     experiments: "Sequence[str]"  # folders
 
     def catch_up(self, database: CatalogDatabase, deadline: float) -> None:
-        """Catch up with all of them. Other processes are waited for until the deadline, however many stores there are."""
+        """Catch up with everything. Other processes are waited for until the deadline, however many stores there are."""
         with database.checked():
             for store in self.stores:
                 left = max(0, deadline - monotonic())
                 database.wait_at_most(left)
                 catch_up(database, store, left)
-            if self.projects:
-                from runcard.catalog.plan_filling import fill_plans  # noqa: PLC0415 - only for plans
+            self._catch_up_with_others(database)
 
-                for project in self.projects:
-                    fill_plans(database, project)
-            if self.experiments:
-                from runcard.catalog.experiment_filling import fill_experiments  # noqa: PLC0415 - only for experiments
+    def _catch_up_with_others(self, database: CatalogDatabase) -> None:
+        if self.projects:
+            from runcard.catalog.plan_filling import fill_plans  # noqa: PLC0415 - only for plans
 
-                fill_experiments(database, self.experiments)
+            for project in self.projects:
+                fill_plans(database, project)
+        if self.experiments:
+            from runcard.catalog.experiment_filling import fill_experiments  # noqa: PLC0415 - only for experiments
+
+            fill_experiments(database, self.experiments)
 
     def were_read(self, database: CatalogDatabase) -> bool:
         """Whether everything was read once, even if it is not the newest."""

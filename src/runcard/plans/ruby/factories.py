@@ -42,10 +42,16 @@ class Factories:
 
     def to_dict(self) -> JsonObject:
         """Each factory as a plan lists it."""
-        return {
-            name: {"file": json_name(factory.file).text, "traits": list(factory.traits)}
-            for name, factory in self.known.items()
-        }
+        return {name: _entry(factory) for name, factory in self.known.items()}
+
+
+def _entry(factory: Factory) -> JsonObject:
+    entry: JsonObject = {"file": json_name(factory.file).text, "traits": list(factory.traits)}
+    if factory.condition is not None:
+        entry["only_if"] = factory.condition
+    if factory.conditional_traits:
+        entry["traits_only_if"] = dict(factory.conditional_traits)
+    return entry
 
 
 def read_factories(start: str, root: str, limits: Limits | None = None) -> Factories:
@@ -125,6 +131,10 @@ class FactoryDetails:
         """Each factory with all details."""
         plain = self._factories.to_dict()
         return {name: plain[name] | self._details(f) for name, f in self._factories.known.items()}
+
+    def class_of(self, factory: Factory) -> str | None:
+        """The class that a factory builds; None if a parent is unknown."""
+        return _class_of(self._ancestry(factory))
 
     def _details(self, factory: Factory) -> JsonObject:
         ancestry = self._ancestry(factory)

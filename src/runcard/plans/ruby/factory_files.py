@@ -1,4 +1,4 @@
-"""The factory files of a project: below `spec` and `test`, also in engines. Only directories are opened.
+"""The factory files of a project: below `spec` and `test`, also in engines, and any other that calls `FactoryBot.define`.
 
 Invariant: every file is in the project, also behind symbolic links.
 """
@@ -17,7 +17,10 @@ _IGNORED = re.compile(
     r"(?:.*/)?(?:\..*|node_modules|tmp|log|coverage|public|storage|vendor/(?:bundle|cache|gems|ruby))"
 )
 _OWNER = re.compile(r"(.*)/(?:spec|test)/factories(?:$|\.rb$|/)")
+_SEARCHED = 1 << 20  # bytes of a file that are searched for `FactoryBot.define`
 _ORDER = {None: 0, "test": 1, "spec": 2}
+
+_CALLS = re.compile(rb"\bFactory(?:Bot|Girl)\.(?:define|modify)\b")
 
 OnSkip = Callable[[str, str, bool], object]
 
@@ -54,8 +57,23 @@ def owner_of(start: str) -> str:
 def _load_order(name: str) -> tuple[bool, str, int, str]:
     """Engines before the project itself, so that its own definitions come last; `test` before `spec`."""
     match = _FACTORY_FILE.fullmatch(name)
-    owner, kind = match.groups() if match else (None, None)
+    owner, kind = match.groups() if match else (os.path.dirname(name), None)
     return not owner, owner or "", _ORDER[kind], name
+
+
+def _defines_factories(path: str) -> bool:
+    """Whether a file calls `FactoryBot.define` or `FactoryBot.modify`; a file that cannot be read does not."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        text = os.read(descriptor, _SEARCHED)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return b"Factory" in text and _CALLS.search(text) is not None
 
 
 class _FactoryFileSearch:
@@ -81,7 +99,9 @@ class _FactoryFileSearch:
 
     def _visit(self, entry: WalkEntry, path: str) -> list[tuple[str, str]]:
         """Take a file, or follow a link; returns the directory that the link points to, if it is one."""
-        is_file = self._is_factory_file(entry.path)
+        is_file = self._is_factory_file(entry.path) or (
+            entry.kind is FileKind.FILE and entry.path.endswith(".rb") and _defines_factories(path)
+        )
         if entry.kind is FileKind.FILE and is_file:
             self.files.append(FactoryFile(entry.path, path))
         if entry.kind is not FileKind.SYMLINK or not (is_file or _PARENT.fullmatch(entry.path)):

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.mcp.paging import page_of_value
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import page_of_value
+from runcard.mcp_server.tools import (
     CURSOR,
     OBJECT,
     PAGE,

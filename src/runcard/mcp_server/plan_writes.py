@@ -2,9 +2,9 @@
 
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.mcp.paging import page_of_value
-from runcard.mcp.plans import AGENT, PLAN_PATH, SOURCE, WARNINGS, place, plan_digest
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import page_of_value
+from runcard.mcp_server.plans import AGENT, PLAN_PATH, SOURCE, WARNINGS, place, plan_digest
+from runcard.mcp_server.tools import (
     FLAG,
     OBJECT,
     TEXT,

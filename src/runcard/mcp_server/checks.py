@@ -2,9 +2,9 @@
 
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.mcp.paging import cursor_number, page_of_items, page_of_value
-from runcard.mcp.records import RECORD_REFERENCE, record_reference
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import cursor_number, page_of_items, page_of_value
+from runcard.mcp_server.records import RECORD_REFERENCE, record_reference
+from runcard.mcp_server.tools import (
     COUNT,
     CURSOR,
     FLAG,

@@ -7,7 +7,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from runcard.errors import RuncardError
-from runcard.mcp import (
+from runcard.mcp_server import (
     checks,
     plan_writes,
     plans,
@@ -16,10 +16,11 @@ from runcard.mcp import (
     records,
     reports,
     resources,
+    sessions,
     transcripts,
 )
-from runcard.mcp.tool_calls import CallRunner, error_result
-from runcard.mcp.tools import ServerScope, ToolDefinition
+from runcard.mcp_server.tool_calls import CallRunner, error_result
+from runcard.mcp_server.tools import ServerScope, ToolDefinition
 from runcard.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from runcard.mcp.tools import ToolCall
+    from runcard.mcp_server.tools import ToolCall
 
 ALL_TOOLS: tuple[ToolDefinition, ...] = (
     *records.TOOLS,
@@ -36,6 +37,7 @@ ALL_TOOLS: tuple[ToolDefinition, ...] = (
     *reports.TOOLS,
     *plans.TOOLS,
     *recording.TOOLS,
+    *sessions.TOOLS,
     *plan_writes.TOOLS,
 )
 

@@ -7,12 +7,12 @@ from runcard.documents.kinds import PUBLISHED
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.mcp.paging import MOST_BYTES, cursor_number, text_head
-from runcard.mcp.quoting import quoted_text
-from runcard.mcp.records import get_record
+from runcard.mcp_server.paging import MOST_BYTES, cursor_number, json_text, text_head
+from runcard.mcp_server.quoting import quoted_text, with_notice
+from runcard.mcp_server.records import get_record
 
 if TYPE_CHECKING:
-    from runcard.mcp.tools import ToolCall
+    from runcard.mcp_server.tools import ToolCall
     from runcard.store.record import Record
 
 SCHEME = "runcard://"
@@ -117,7 +117,7 @@ def read_resource(call: "ToolCall", uri: str) -> tuple[str, str]:
     if not word or rest not in ([], ["summary"]):
         raise _no_resource(uri)
     if not rest:
-        return quoted_text(get_record(call, word)), "application/json"
+        return json_text(with_notice(get_record(call, word))), "application/json"
     return _summary(call.scope.stores.open(word)), "text/markdown"
 
 

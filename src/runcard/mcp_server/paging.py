@@ -16,7 +16,7 @@ MARK = "$left_out"  # the key of a mark in the place of what was left out
 
 _FEW_MEMBERS = 40  # of an object whose members are all shown, each in part
 _LEAST_SHARE = 300  # bytes of a member that is shown in part
-_MARK_BYTES = 150
+_MARK_BYTES = 100  # besides its pointer
 
 
 class Page(NamedTuple):
@@ -72,12 +72,14 @@ def page_of_items(
     )
 
 
-def page_of_value(value: object, pointer: str = "", cursor: str | None = None) -> Page:
+def page_of_value(
+    value: object, pointer: str = "", cursor: str | None = None, budget: int = MOST_BYTES - ENVELOPE
+) -> Page:
     """The value at a JSON pointer as far as it fits: items and characters from a cursor on.
 
     What is too large inside of it has a mark: its pointer, how much is left out, and the cursor to go on with.
     """
-    part, budget, shortener = value_at(value, pointer), MOST_BYTES - ENVELOPE, _Shortener()
+    part, shortener = value_at(value, pointer), _Shortener()
     if cursor is None and not isinstance(part, list | str):
         return Page(shortener.fit(part, budget, pointer), parts=shortener.parts)
     if isinstance(part, str):
@@ -158,12 +160,13 @@ class _Shortener:
         """The value, or as much of it as fits, with marks."""
         if json_size(value) <= budget:
             return value
+        room = budget - _MARK_BYTES - json_size(pointer)
         if isinstance(value, str):
-            head = text_head(value, max(1, budget - _MARK_BYTES))
+            head = text_head(value, max(1, room))
             return {"head": head, MARK: self._mark(pointer, len(head), len(value), "characters")}
         if isinstance(value, list):
             pointers = [f"{pointer}/{number}" for number in range(len(value))]
-            items, _ = self.head(value, pointers, budget - _MARK_BYTES)
+            items, _ = self.head(value, pointers, room)
             mark = {MARK: self._mark(pointer, len(items), len(value), "items")}
             return [*items, mark] if len(items) < len(value) else items
         if isinstance(value, dict):
@@ -178,7 +181,9 @@ class _Shortener:
         if len(names) <= _FEW_MEMBERS and share >= _LEAST_SHARE:
             return {name: self.fit(value[name], share, f"{pointer}/{escaped(name)}") for name in names}
         pointers = [f"{pointer}/{escaped(name)}" for name in names]
-        values, keys = self.head([value[name] for name in names], pointers, budget - _MARK_BYTES, names)
+        values, keys = self.head(
+            list(value.values()), pointers, budget - _MARK_BYTES - json_size(pointer), names
+        )
         shown = dict(zip(keys, values, strict=True))
         if len(shown) < len(names):
             shown[MARK] = self._mark(pointer, len(shown), len(names), "members")

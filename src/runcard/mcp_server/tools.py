@@ -13,9 +13,9 @@ from runcard.files import printable
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-    from runcard.mcp.project_folder import ProjectFolder
-    from runcard.mcp.readable_stores import ReadableStores
-    from runcard.mcp.recorded_runs import RecordedRuns
+    from runcard.mcp_server.project_folder import ProjectFolder
+    from runcard.mcp_server.readable_stores import ReadableStores
+    from runcard.mcp_server.recorded_runs import RecordedRuns
 
 TEXT: JsonObject = {"type": "string"}
 COUNT: JsonObject = {"type": "integer", "minimum": 0}

@@ -17,9 +17,15 @@ from mcp import types
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import failure, printable
-from runcard.mcp.paging import MOST_BYTES, json_size, text_head
-from runcard.mcp.quoting import quoted_text
-from runcard.mcp.tools import CallCancelledError, ServerScope, StructuredError, ToolCall, ToolDefinition
+from runcard.mcp_server.paging import MOST_BYTES, json_size, text_head
+from runcard.mcp_server.quoting import quoted_text, with_notice
+from runcard.mcp_server.tools import (
+    CallCancelledError,
+    ServerScope,
+    StructuredError,
+    ToolCall,
+    ToolDefinition,
+)
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -114,7 +120,7 @@ def _result(answer: JsonObject, *, is_error: bool = False) -> types.CallToolResu
             "the answer is too large", "ask for a part of it, with pointer or a smaller limit"
         )
     text = types.TextContent(type="text", text=quoted_text(answer))
-    return types.CallToolResult(content=[text], structured_content=answer, is_error=is_error)
+    return types.CallToolResult(content=[text], structured_content=with_notice(answer), is_error=is_error)
 
 
 def _encodable(answer: JsonObject) -> JsonObject:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable
-from runcard.mcp.paging import ENVELOPE, MOST_BYTES, text_head
-from runcard.mcp.records import RECORD_REFERENCE, record_reference
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import ENVELOPE, MOST_BYTES, json_size, text_head
+from runcard.mcp_server.records import RECORD_REFERENCE, record_reference
+from runcard.mcp_server.tools import (
     COUNT,
     CURSOR,
     FLAG,
@@ -99,6 +99,8 @@ class _PagedFile:
         while data := self._read(_BLOCK):
             lines += data.count(b"\n")
             tail = (tail + data)[-_BUDGET // 2 :]
+        while json_size(tail.decode("utf-8", "replace")) > _BUDGET:
+            tail = tail[len(tail) // 4 :]
         start = tail.find(b"\n") + 1
         if start in {0, len(tail)} or self._at == len(tail):
             start = 0

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
-from runcard.mcp.paging import cursor_number, page_of_items, page_of_value
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import cursor_number, page_of_items, page_of_value
+from runcard.mcp_server.tools import (
     COUNT,
     CURSOR,
     FLAG,

@@ -4,8 +4,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
-from runcard.mcp.paging import page_of_value
-from runcard.mcp.tools import (
+from runcard.mcp_server.paging import page_of_value
+from runcard.mcp_server.tools import (
     CURSOR,
     FLAG,
     PAGE,
