@@ -22,10 +22,11 @@ _OPTIONS = "-c fsync=off -c full_page_writes=off -c max_connections=260 -c share
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "file_only: about a catalog in a file")
+    config.addinivalue_line("markers", "server_only: about a catalog on a server")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "back_end" in metafunc.fixturenames:
+    if "back_end" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("server_only"):
         is_file_only = metafunc.definition.get_closest_marker("file_only") is not None
         metafunc.parametrize(
             "back_end", ["sqlite"] if is_file_only else ["sqlite", "postgres"], scope="session"

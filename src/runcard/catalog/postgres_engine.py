@@ -28,6 +28,7 @@ from runcard.catalog.postgres_tables import (
     copy_types,
     create_statements,
     postgres_types,
+    table_names,
     without_comments,
 )
 from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS
@@ -68,7 +69,7 @@ class PostgresEngine:
         self._psycopg = _load_psycopg()
         self.failures: tuple[type[Exception], ...] = (self._psycopg.Error, OSError)
         self.name, self._url = shown_url(url), url
-        self.host = os.uname().nodename
+        self.host = host_name()
         self._connection: psycopg.Connection[tuple[Any, ...]]
 
     def open(self) -> None:
@@ -128,8 +129,15 @@ class PostgresEngine:
             sql = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s"
             if self._connection.execute(sql, (SCHEMA,)).fetchone() is None:
                 self._connection.execute(f"CREATE SCHEMA {SCHEMA}")
-            for statement in create_statements():
-                self._connection.execute(statement)
+            self._make_tables()
+
+    def _make_tables(self) -> None:
+        """Make all tables, in the place of those that there are."""
+        for table in sorted(self.names("table")):
+            self._connection.execute(f'DROP TABLE "{table}" CASCADE')
+        self._connection.execute("DROP FUNCTION IF EXISTS number_text")
+        for statement in create_statements():
+            self._connection.execute(statement)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -146,15 +154,14 @@ class PostgresEngine:
         with self._transaction():
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_number("create"),))
             if self._is_damaged():
-                self._connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-                self._connection.execute(f"CREATE SCHEMA {SCHEMA}")
-                for statement in create_statements():
-                    self._connection.execute(statement)
+                self._make_tables()
             else:
                 self._remove_own()
 
     def _is_damaged(self) -> bool:
         """Whether a table is missing, or has other columns."""
+        if not self.names("table") >= table_names():
+            return True
         try:
             with self._connection.transaction():  # the rest of the transaction goes on after an error
                 for table, columns in COLUMNS_OF.items():
@@ -447,3 +454,8 @@ def _reason(error: Exception) -> str:
     stated = getattr(diagnosis, "message_primary", None)
     lines = str(stated or error).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+def host_name() -> str:
+    """The name of this host, as the records of its stores are known by."""
+    return os.uname().nodename
