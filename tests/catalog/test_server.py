@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import runcard
-from catalog.conftest import PostgresServer
+from bench.postgres_server import PostgresServer
 from catalog.test_filling import dump, rebuilt
 from conftest import Cli
 from runcard.catalog import postgres_engine

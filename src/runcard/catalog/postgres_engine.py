@@ -46,6 +46,7 @@ _FULL = 20.0  # seconds to wait for a server that has too many connections
 _RESTART = 30.0  # seconds to wait for a server that went away while it was written to
 _PAUSE = 0.05
 _MOST_TERMS = 500_000  # characters of the words of one record that are indexed
+_TOO_MANY = "###"  # instead of the words of a record that has more
 _LONGEST_TERM = 200
 _BEGINNING = (
     6  # characters of a word of a transcript that are indexed: the whole word is looked for in the transcript
@@ -243,8 +244,9 @@ class PostgresEngine:
                 words = [split_words(text) for text in texts]
                 every = "".join(f" {' '.join(some)} \n" for some in words)
                 terms = {word[:_LONGEST_TERM] for some in words for word in some}
-                is_large = sum(map(len, terms)) > _MOST_TERMS
-                vector = None if is_large else " ".join(f"'{term}'" for term in terms)
+                if sum(map(len, terms)) > _MOST_TERMS:
+                    terms = {_TOO_MANY}
+                vector = " ".join(f"'{term}'" for term in terms)
                 copy.write_row((record, *map(_storable_text, texts), every, vector))
 
     def add_totals(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -292,8 +294,10 @@ class PostgresEngine:
         wanted = [" ".join(("", *phrase)) for phrase in phrases]
         wanted[:-1] = [f"{phrase} " for phrase in wanted[:-1]]
         tests = " AND ".join(["strpos(words, ?) > 0"] * len(wanted))
-        sql = f"SELECT record FROM texts WHERE (terms @@ ?::tsquery OR terms IS NULL) AND {tests}"  # noqa: S608 - marks only
-        return sql, (f"{' & '.join(terms)}:*", *wanted)
+        if all(len(phrase) == 1 and len(phrase[0]) <= _LONGEST_TERM for phrase in phrases):
+            tests = f"(NOT terms @@ '{_TOO_MANY}' OR ({tests}))"  # that it has each word is enough
+        sql = f"SELECT record FROM texts WHERE terms @@ ?::tsquery AND {tests}"  # noqa: S608 - marks only
+        return sql, (f"({' & '.join(terms)}:*) | '{_TOO_MANY}'", *wanted)
 
     def table_sql(self, statements: str) -> str:
         return postgres_types(without_comments(statements))
@@ -320,6 +324,10 @@ class PostgresEngine:
         tests = ["get_bit(words, ? % (8 * octet_length(words))) = 1"] * len(numbers)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f"SELECT part FROM transcript_words{where}", tuple(numbers)  # noqa: S608 - marks only
+
+    def tidy(self) -> None:
+        with contextlib.suppress(*self.failures):  # only its owner can; else the server does so some time
+            self._connection.execute("VACUUM (ANALYZE)")
 
     def error(self, error: Exception) -> CatalogError:
         errors = self._psycopg.errors

@@ -37,7 +37,7 @@ INDEXED_TEXTS = {
 # `words` has all words of the texts in their order, `terms` each of them once.
 _TEXTS = """CREATE TABLE texts (
     record BIGINT PRIMARY KEY, name TEXT, summary TEXT, errors TEXT, labels TEXT,
-    words TEXT NOT NULL, terms TSVECTOR  -- null: there are too many
+    words TEXT NOT NULL, terms TSVECTOR NOT NULL
 );
 CREATE INDEX texts_by_term ON texts USING gin (terms);"""
 # As SQLite writes a number, for conditions such as `config.x ~ 0.7`.
