@@ -222,12 +222,11 @@ class _SourceAnalyzer:
 
     def _factories_of(self, target: Target, method: Method | None) -> JsonObject:
         """The factories that belong to the target, or all of them."""
-        detected = self.files.factories_detected(self.project)
-        if self._options.all_factories or not detected:
-            return detected
+        if self._options.all_factories:
+            return self.files.factories_detected(self.project)
         names = mentioned_names(self.code, method.node) if method is not None else frozenset()
         own = self.files.target_factories(self.project).of(target.class_name, names)
-        return {name: details for name, details in detected.items() if name in own}
+        return self.files.factories(self.project).of(own)
 
     def _method_stamp(self, target: Target, method: Method | None) -> JsonObject:
         stamp: JsonObject = {"method_sha256": self.method_digest(target, method)}
