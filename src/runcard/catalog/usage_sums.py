@@ -260,7 +260,8 @@ def _count(
 
 def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     """The paths of records that cannot be read, and why; and of stores that cannot be reached."""
-    stores = "SELECT path, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"
+    where = "path || CASE WHEN host = '' THEN '' ELSE ' on ' || host END"
+    stores = f"SELECT {where}, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"  # noqa: S608 - names of our own
     records = "SELECT path, problem FROM records WHERE problem IS NOT NULL"
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 
