@@ -16,7 +16,7 @@ from runcard.cli.main import main
 settings.register_profile("runcard", deadline=None)  # how long something takes is for bench/ to say
 settings.load_profile("runcard")
 
-pytest_plugins = ["measured_processes", "slow_tests"]
+pytest_plugins = ["measured_processes", "pytester", "slow_tests"]
 
 
 @dataclass(frozen=True, slots=True)

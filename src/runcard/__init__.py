@@ -3,6 +3,7 @@
 A record is a directory of plain files. The packages are layers; a module imports only from its own layer or from below:
 
     cli                   the command line: arguments, output, exit codes
+    pytest_plugin         `pytest --runcard`
     operations            one module for each public verb; returns results, never prints
     recording             recording a run while it happens, and closing it
     views, child_process  records as Markdown and on the terminal; starting a command
@@ -43,13 +44,25 @@ if TYPE_CHECKING:
     from runcard.operations.amendments.migrate import migrate
     from runcard.operations.amendments.redact import redact
     from runcard.operations.archives.archive import archive
+    from runcard.operations.archives.prune import prune
     from runcard.operations.archives.restore import restore
+    from runcard.operations.archives.rm import rm
     from runcard.operations.catalog.catalog import Catalog
+    from runcard.operations.checks.diff import diff
     from runcard.operations.checks.load import load
+    from runcard.operations.checks.show import show
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
+    from runcard.operations.experiments.create import create_experiment
+    from runcard.operations.experiments.delete import delete_experiment
+    from runcard.operations.experiments.list import list_experiments
+    from runcard.operations.experiments.show import show_experiment
     from runcard.operations.plans.open import open_plan
+    from runcard.operations.runs.close import close
+    from runcard.operations.runs.export import export
+    from runcard.operations.runs.log_metric import log_metric
     from runcard.operations.runs.record import record, start
+    from runcard.operations.runs.rerun import rerun
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.operations.sessions.import_sessions import import_sessions
@@ -85,17 +98,29 @@ _HOMES = {
     "TestPlan": "documents.testplan.plan",
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
+    "close": "operations.runs.close",
     "collect": "operations.sessions.collect",
+    "create_experiment": "operations.experiments.create",
     "current_run": "recording.current_run",
     "current_session": "operations.sessions.session",
+    "delete_experiment": "operations.experiments.delete",
+    "diff": "operations.checks.diff",
+    "export": "operations.runs.export",
     "import_sessions": "operations.sessions.import_sessions",
+    "list_experiments": "operations.experiments.list",
     "load": "operations.checks.load",
+    "log_metric": "operations.runs.log_metric",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",
     "open_record": "store.find_record",
+    "prune": "operations.archives.prune",
     "record": "operations.runs.record",
     "redact": "operations.amendments.redact",
+    "rerun": "operations.runs.rerun",
     "restore": "operations.archives.restore",
+    "rm": "operations.archives.rm",
+    "show": "operations.checks.show",
+    "show_experiment": "operations.experiments.show",
     "start": "operations.runs.record",
     "validate": "operations.checks.validate",
     "verify": "operations.checks.verify",
@@ -126,17 +151,29 @@ __all__ = [
     "__version__",
     "amend",
     "archive",
+    "close",
     "collect",
+    "create_experiment",
     "current_run",
     "current_session",
+    "delete_experiment",
+    "diff",
+    "export",
     "import_sessions",
+    "list_experiments",
     "load",
+    "log_metric",
     "migrate",
     "open_plan",
     "open_record",
+    "prune",
     "record",
     "redact",
+    "rerun",
     "restore",
+    "rm",
+    "show",
+    "show_experiment",
     "start",
     "validate",
     "verify",

@@ -13,7 +13,7 @@ from subprocess import run as run_program
 from runcard.files import sync_filesystem
 from runcard.operations.archives import restore as restoring
 from runcard.operations.archives.archive import archive
-from runcard.operations.archives.prune import candidates, prune
+from runcard.operations.archives.candidates import candidates, delete_intact
 from runcard.operations.archives.restore import restore
 from runs import harness_kill
 
@@ -37,7 +37,7 @@ def restore_all(store: Path) -> None:
 
 
 def prune_all(store: Path) -> None:
-    for _ in prune(candidates([str(store)], max_size=1).records, on_kept=print):
+    for _ in delete_intact(candidates([str(store)], max_size=1).records, on_kept=print):
         pass
 
 

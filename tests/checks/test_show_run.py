@@ -12,7 +12,7 @@ import runcard
 from checks import samples
 from conftest import Cli, Put
 from runcard.errors import StoreError
-from runcard.operations.checks.show import show, status_now
+from runcard.operations.checks.show import show_run, status_now
 from runcard.store import layout
 from runs.runs import USAGE, copy_store, read, record_one
 
@@ -218,7 +218,7 @@ def test_a_journal_that_nobody_may_open_tells_nothing(dead: Path) -> None:
     for path in (dead / "experiment.jsonl", *(dead.parent / ".runcard" / "open").iterdir()):
         path.unlink()
     (dead / "experiment.jsonl").mkdir()
-    assert show(dead).status == "interrupted"
+    assert show_run(dead).status == "interrupted"
 
 
 def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_store_in_the_place_of_a_record_is_answered_with_one_of_its_records(cl
 def test_what_wants_a_run_takes_no_session(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_bytes(samples.written(samples.team()))
     with pytest.raises(StoreError, match="is a session, not a run"):
-        show(tmp_path)
+        show_run(tmp_path)
 
 
 def test_a_record_of_another_kind_is_an_error(cli: Cli, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_run_of_another_program_that_says_it_is_running_is_not_said_to_be_at_w
 def test_a_readme_of_the_users_own_is_among_the_files(tmp_path: Path) -> None:
     with runcard.record(tmp_path / "outputs", strict=True) as run:
         (run.path / "README.md").write_text("# Mine\n")
-    assert [path for path, _ in show(run.path).files] == ["README.md"]
+    assert [path for path, _ in show_run(run.path).files] == ["README.md"]
 
 
 def test_long_lists_are_cut(cli: Cli, tmp_path: Path) -> None:
@@ -351,5 +351,5 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a record") as raised:
-        show(tmp_path)
+        show_run(tmp_path)
     assert raised.value.hint

@@ -15,7 +15,7 @@ import runcard
 from conftest import Cli
 from experiments.folders import config_of, metadata, record, tombstones
 from runcard.digests import sha256_bytes
-from runcard.operations.experiments.delete import delete
+from runcard.operations.experiments.delete import delete_experiment
 
 DIE = """
 import os, shutil, sys
@@ -39,7 +39,7 @@ elif sys.argv[1] == "before the files":
     shutil.rmtree = die
 else:
     os.rmdir = die
-delete.delete("x")
+delete.delete_experiment("x")
 """
 
 
@@ -226,6 +226,6 @@ def test_a_run_that_its_ledger_alone_knows_gets_a_tombstone(runs: list[Path]) ->
     gone = metadata(runs[0])["generation"]["run_id"]
     stones = expected(runs)
     shutil.rmtree(runs[0])
-    assert delete("x").runs == 2
+    assert delete_experiment("x").runs == 2
     assert set(told()) == stones
     assert gone in {stone["id"] for stone in tombstones()}

@@ -22,7 +22,7 @@ import pytest
 
 import runcard
 from runcard.observe.process import this_process
-from runcard.operations.checks.show import show
+from runcard.operations.checks.show import show_run
 from runcard.operations.runs.close import close
 from runcard.recording import run as recording_run
 from runs.harness import (
@@ -269,7 +269,7 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
         (closing,) = close_all(run)
         assert (closing.status, closing.closed) == ("running", False)
         assert [(one.status, one.closed) for one in close(store=store)] == [("running", False)]
-        assert show(run).status == "running"
+        assert show_run(run).status == "running"
         assert [found.split()[0] for found in findings(run)] == ["open"]
         with runcard.record(store, strict=True) as other:
             pass

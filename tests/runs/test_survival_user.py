@@ -326,12 +326,12 @@ from pathlib import Path
 import runcard
 from runcard.errors import RuncardError
 from runcard.operations.runs.close import close
-from runcard.operations.checks.show import show
+from runcard.operations.checks.show import show_run
 from runcard.operations.checks.verify import summary, verify
 place = Path(sys.argv[1])
 os.chdir(place)
 with runcard.record(place / "warm") as run:  # nobody may not even read the library of the Python of these tests
-    show(run.path), summary(list(verify(run.path))), list(close(run.path))
+    show_run(run.path), summary(list(verify(run.path))), list(close(run.path))
 def drop():
     os.setgroups([])
     os.setgid({NOBODY})
@@ -442,7 +442,7 @@ for hidden in (".", "metadata.json", "experiment.jsonl", "SHA256SUMS", "out.txt"
     if os.fork() == 0:
         drop()
         try:
-            print(hidden, "shown", show(run).status)
+            print(hidden, "shown", show_run(run).status)
         except RuncardError as error:
             print(hidden, "error", error)
         for path in (run, run.parent):

@@ -17,6 +17,7 @@ _LONGEST_TEXT = 4096
 _SECONDS = 4  # after which a hook ends, whatever it waits for
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _CATCH_UP = frozenset({"SessionStart", "session.created"})  # when a session starts, others may have been left
+_NOTED = frozenset({"session.busy"})  # there will be more
 
 
 def main(arguments: list[str]) -> int:
@@ -56,6 +57,8 @@ def note(tool: str, event: str, data: bytes) -> None:
     _write(os.path.join(folder, f"{name}.note"), fields)
     if event in _CATCH_UP:
         _start([])
+    elif event in _NOTED:
+        return
     elif not _is_locked(os.path.join(folder, f"{name}.lock")):
         _start(["--only", name])
 
@@ -82,13 +85,13 @@ def _decode(data: bytes) -> dict[str, object]:
     try:
         from _json import make_scanner  # noqa: PLC0415 - what `json` uses itself
 
-        class Context:
+        class ScannerContext:
             strict = False
             memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own
             object_hook = object_pairs_hook = None
             parse_float, parse_int, parse_constant = float, int, float
 
-        facts = make_scanner(Context)(text, 0)[0]  # type: ignore[arg-type]
+        facts = make_scanner(ScannerContext)(text, 0)[0]  # type: ignore[arg-type]
     except (ImportError, AttributeError, TypeError):  # another Python
         import json  # noqa: PLC0415
 

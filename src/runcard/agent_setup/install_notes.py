@@ -58,6 +58,24 @@ def read_install_note(path: str, environ: Mapping[str, str] | None = None) -> In
     return note if is_whole else None
 
 
+def made_folders(path: str) -> list[str]:
+    """The folders above a file that were made for it, or for another file of a tool; the outermost first."""
+    folder = os.path.dirname(_file(path, None) or "")
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = os.listdir(folder)
+    made = {each for name in names for each in _made_in(os.path.join(folder, name))}
+    return sorted(each for each in made if path.startswith(os.path.join(each, "")))
+
+
+def _made_in(file: str) -> list[str]:
+    try:
+        made = json.loads(read_regular(file) or b"{}")["made"]
+    except (OSError, ValueError, TypeError, LookupError):
+        return []
+    return [each for each in made if isinstance(each, str)] if isinstance(made, list) else []
+
+
 def write_install_note(note: InstallNote) -> None:
     """Keep a note. Where that fails, `uninstall` finds what is ours by its form."""
     file = _file(note.path, None)

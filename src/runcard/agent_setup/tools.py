@@ -17,7 +17,7 @@ Part = Literal["hooks", "mcp"]
 SERVER = "runcard"  # the name of the MCP server in settings files
 
 
-class Entry(NamedTuple):
+class SettingsEntry(NamedTuple):
     """A value in a settings file: a member of the object at `path`, or without a key an item of the array there."""
 
     path: tuple[str, ...]
@@ -32,7 +32,7 @@ class SettingsPart:
     part: Part
     path: str
     form: Literal["json", "toml", "own"]  # own: the whole file is ours
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SettingsEntry, ...] = ()
     content: str = ""  # of a file that is ours
 
 
@@ -89,19 +89,21 @@ class AgentSetup:
         for event in self.events:
             handler: JsonObject = {"type": "command", "command": commands.hook_line(self.name, event)}
             handler |= {"name": "runcard"} if self.name == "gemini" else {}
-            entries.append(Entry(("hooks", event), None, {"hooks": [handler | {"timeout": self.timeout}]}))
+            entries.append(
+                SettingsEntry(("hooks", event), None, {"hooks": [handler | {"timeout": self.timeout}]})
+            )
         return SettingsPart("hooks", path, "json", tuple(entries))
 
     def _server(self, path: str, commands: Commands) -> SettingsPart:
         program, *arguments = commands.server
         value: JsonObject = {"command": program, "args": arguments}
         if self.name == "codex":
-            return SettingsPart("mcp", path, "toml", (Entry(("mcp_servers",), SERVER, value),))
+            return SettingsPart("mcp", path, "toml", (SettingsEntry(("mcp_servers",), SERVER, value),))
         if self.name == "opencode":
             value = {"type": "local", "command": [program, *arguments], "enabled": True}
-            return SettingsPart("mcp", path, "json", (Entry(("mcp",), SERVER, value),))
+            return SettingsPart("mcp", path, "json", (SettingsEntry(("mcp",), SERVER, value),))
         value = {"type": "stdio", **value} if self.name == "claude-code" else value
-        return SettingsPart("mcp", path, "json", (Entry(("mcpServers",), SERVER, value),))
+        return SettingsPart("mcp", path, "json", (SettingsEntry(("mcpServers",), SERVER, value),))
 
 
 _CLAUDE_EVENTS = ("SessionStart", "Stop", "SubagentStop", "SessionEnd")
@@ -117,7 +119,7 @@ SETUPS = {
             note="Codex runs new hooks only after you have reviewed them: it asks when it starts, or type /hooks",
         ),
         AgentSetup("gemini", "Gemini CLI", ("SessionStart", "AfterAgent", "SessionEnd"), 5000),
-        AgentSetup("opencode", "OpenCode", ("session.created", "session.idle")),
+        AgentSetup("opencode", "OpenCode", ("session.created", "session.busy", "session.idle")),
         AgentSetup(
             "cursor",
             "Cursor",
@@ -125,7 +127,6 @@ SETUPS = {
         ),
     )
 }
-START_EVENTS = frozenset({"SessionStart", "session.created"})
 END_EVENTS = frozenset({"SessionEnd"})
 
 
@@ -176,13 +177,18 @@ _PLUGIN = """\
 import { spawn } from "node:child_process"
 
 const command = %(command)s
+const names = ["session.created", "session.busy", "session.idle"]
+const last = new Map()
 
 export const Runcard = async ({ directory }) => ({
   event: async ({ event }) => {
     const session = event.properties?.sessionID ?? event.properties?.info?.id
-    if (!session || !["session.created", "session.idle"].includes(event.type)) return
+    const is_busy = event.type === "session.status" && event.properties?.status?.type === "busy"
+    const name = is_busy ? "session.busy" : event.type
+    if (!session || !names.includes(name) || last.get(session) === name) return
+    last.set(session, name)
     try {
-      const child = spawn(command[0], [...command.slice(1), "opencode", event.type], {
+      const child = spawn(command[0], [...command.slice(1), "opencode", name], {
         detached: true,
         stdio: ["pipe", "ignore", "ignore"],
       })

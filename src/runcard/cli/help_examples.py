@@ -48,7 +48,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard install cursor --mcp --allow-write",
     ),
     "uninstall": ("runcard uninstall claude-code codex --user",),
-    "hook": ("runcard hook claude-code Stop < event.json", "runcard hook --catch-up"),
+    "hook": ("runcard hook claude-code Stop", "runcard hook --catch-up"),
     "import": (
         "runcard import claude-code",
         "runcard import codex --all --since 7d",
@@ -70,7 +70,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard query 'SELECT model, sum(cost_usd) FROM v1_usage GROUP BY model'",
     ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
-    "index": ("runcard index", "runcard index ~/projects"),
+    "index": ("runcard index", "runcard index ~/projects", "runcard index --watch"),
     "show": (
         "runcard show @latest",
         "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",

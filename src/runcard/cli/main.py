@@ -8,6 +8,7 @@ from importlib import import_module
 from runcard.cli.command_groups import COMMANDS, module_of, root_help
 
 INTERRUPTED = 130
+_HOOK_WORDS = 3  # hook TOOL EVENT
 
 
 def main() -> int:
@@ -42,6 +43,10 @@ def _run(arguments: list[str]) -> int:
             reset_verbosity()
             if (options := parse(arguments[1:])) is not None:
                 return carry_out(**options)
+        elif arguments[0] == "hook" and len(arguments) == _HOOK_WORDS and arguments[1][:1] != "-":
+            from runcard.agent_setup.hook_note import main as note_event  # noqa: PLC0415
+
+            return note_event(arguments[1:])  # an agent waits for it
         elif (code := _without_click(arguments)) is not None:
             return code
     from runcard.cli.app import run  # noqa: PLC0415 - click

@@ -35,12 +35,12 @@ def command(allow_write: bool, stores: tuple[str, ...]) -> int:
     Exit codes: 0 the client has ended, 1 error.
     """
     _check_installed()
-    from runcard.mcp.project_folder import ProjectFolder  # noqa: PLC0415
-    from runcard.mcp.readable_stores import ReadableStores  # noqa: PLC0415
-    from runcard.mcp.recorded_runs import RecordedRuns  # noqa: PLC0415
-    from runcard.mcp.server import make_server  # noqa: PLC0415
-    from runcard.mcp.stdio import serve_stdio  # noqa: PLC0415
-    from runcard.mcp.tools import ServerScope  # noqa: PLC0415
+    from runcard.mcp_server.project_folder import ProjectFolder  # noqa: PLC0415
+    from runcard.mcp_server.readable_stores import ReadableStores  # noqa: PLC0415
+    from runcard.mcp_server.recorded_runs import RecordedRuns  # noqa: PLC0415
+    from runcard.mcp_server.server import make_server  # noqa: PLC0415
+    from runcard.mcp_server.stdio import serve_stdio  # noqa: PLC0415
+    from runcard.mcp_server.tools import ServerScope  # noqa: PLC0415
 
     runs = RecordedRuns()
     scope = ServerScope(ReadableStores(stores), ProjectFolder(), runs, allow_write)

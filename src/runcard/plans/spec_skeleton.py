@@ -216,7 +216,10 @@ def _setup(context: Context) -> str:
         setup = " ".join(str(setup[key]) for key in ("type", "class", "source") if setup.get(key))
     if setup:
         known.append(f"by {' '.join(setup.split())}")
-    if characteristic.get("threshold_value") is not None:
+    own = characteristic.get("state_thresholds")
+    if isinstance(own, dict) and isinstance(own.get(context.state), str):
+        known.append(own[context.state])
+    elif characteristic.get("threshold_value") is not None:
         known.append(
             f"{characteristic.get('threshold_operator') or 'at'} {characteristic['threshold_value']}"
         )

@@ -1,7 +1,8 @@
 """The wording of a spec: the state of a characteristic as the description of a context.
 
-Only names are known: `card_valid` with the states `valid` and `expired` reads "card is valid". A state that repeats its
-characteristic (`not_authenticated` of `authenticated`) is not repeated. Whatever a name contains, the description stays
+The analyzer writes a `wording` for its characteristics. Of others only names are known: `card_valid` with the states
+`valid` and `expired` reads "card is valid". A state that repeats its characteristic (`not_authenticated` of
+`authenticated`) is not repeated. Whatever a name contains, the description stays
 on one line: white space becomes a blank, and invisible characters are escaped.
 """
 
@@ -19,6 +20,17 @@ _NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 _PRESENT = {"present", "given", "exists", "existing", "true", "yes"}  # expressed by "with" alone
+_NOT_BEFORE = {
+    "empty",
+    "absent",
+    "nil",
+    "true",
+    "false",
+    "found",
+    "given",
+    "enabled",
+    "disabled",
+}  # not said before a noun
 _PAST = {"succeeded", "failed"}
 _MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
 _NEGATED = {
@@ -43,10 +55,16 @@ def words(name: str) -> str:
 
 
 def happy_first(characteristic: JsonObject) -> list[str]:
-    """The states in the order of their contexts: happy path first; a sequence keeps its order."""
+    """The states in the order of their contexts: happy path first; a sequence keeps its order.
+
+    A state in which the method ends is no happy path, whatever its name.
+    """
     states = list(dict.fromkeys(characteristic["states"]))
     if characteristic["type"] == "sequential":
         return states
+    terminal = characteristic.get("terminal_states") or ()
+    if terminal and len(states) > len(set(terminal)):
+        return sorted(states, key=lambda state: (state in terminal, is_negative(state)))
     return sorted(states, key=is_negative)
 
 
@@ -58,9 +76,36 @@ def is_negative(state: str) -> bool:
 def description(characteristic: JsonObject, state: str, depth: int) -> str:
     """The description of the context of a state, at a depth of 1 or more."""
     link = _link(characteristic, state, depth)
+    if given := _given(characteristic, state):
+        subject, text = given
+        is_adjective = words(characteristic["name"]).endswith(f" {words(state)}")
+        return _from_wording(link, subject, text, is_adjective=is_adjective)
     if link == "with":
         return f"with {_noun(characteristic, state)}"
     return f"{link} {_clause(characteristic, state)}"
+
+
+def _given(characteristic: JsonObject, state: str) -> tuple[str, str] | None:
+    """The subject of a state and what it says of it, if the plan has both."""
+    wording = characteristic.get("wording")
+    states = wording.get("states") if isinstance(wording, dict) else None
+    text = states.get(state) if isinstance(states, dict) else None
+    subject = wording.get("subject") if isinstance(wording, dict) else None
+    if not isinstance(text, str) or not text.strip() or not isinstance(subject, str):
+        return None
+    return (words(subject) if subject.strip() else ""), words(text)
+
+
+def _from_wording(link: str, subject: str, text: str, *, is_adjective: bool) -> str:
+    if link != "with" or subject in {"", "it"}:
+        link = "and" if link == "with" else link
+        return f"{link} {subject} {text}".replace("  ", " ")
+    verb, _, rest = text.partition(" ")
+    if verb in {"is", "are"} and rest in _PRESENT:
+        return f"with {subject}"
+    if is_adjective and verb in {"is", "are"} and re.fullmatch(r"[a-z-]+", rest) and rest not in _NOT_BEFORE:
+        return f"with {rest} {subject}"
+    return f"and {subject} {text}"
 
 
 def _clause(characteristic: JsonObject, state: str) -> str:

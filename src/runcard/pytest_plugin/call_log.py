@@ -18,6 +18,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.observe.clock import Clock
 from runcard.pytest_plugin.figures import figures_of
+from runcard.recording.caller_warnings import POSTPONED
 from runcard.recording.recorder import events_of
 from runcard.recording.run import JournalEvents, RecordOptions, Run, lifetime_of
 from runcard.recording.start_document import start_settings
@@ -60,6 +61,7 @@ class CallLog:
         self._turn = threading.RLock()
         self._is_beginning = self._has_ended = False
         self._lines: list[JsonObject] = []
+        self._warnings: list[str] = []
         self._phases: Counter[str] = Counter()
         self._recorders: dict[JournalEvents, None] = {}  # of the runs that the calls are in
         self._has_own_calls = False  # whether some of them are in the run of the test
@@ -71,11 +73,21 @@ class CallLog:
             if self._run is None and not self._is_beginning and not self._has_ended:
                 self._is_beginning = True
                 try:
-                    self._run = begin_started_run(self._options())
+                    with self._postponed_warnings():
+                        self._run = begin_started_run(self._options())
                     self._set_variables(self._run)
                 finally:
                     self._is_beginning = False
             return self._run
+
+    @contextlib.contextmanager
+    def _postponed_warnings(self) -> Iterator[None]:
+        """Keep the warnings of the recording for the report: pytest may turn those in a test into failures."""
+        token = POSTPONED.set(self._warnings)
+        try:
+            yield
+        finally:
+            POSTPONED.reset(token)
 
     def _options(self) -> RecordOptions:
         """Not those of the current directory: a test may have changed it."""
@@ -114,6 +126,11 @@ class CallLog:
         """Whether a reply has not been read to its end yet."""
         return self._run is not None and bool(events_of(self._run).open_calls)
 
+    def end_calls(self) -> None:
+        """Record the calls whose replies have not been read to their end, as they are."""
+        if self._run is not None:
+            events_of(self._run).end_calls()
+
     def figures(self) -> JsonObject | None:
         """The figures so far; None if no model was called."""
         with self._turn:
@@ -130,6 +147,7 @@ class CallLog:
             **figures_of(lines),
             "phases": {name: count for name, count in phases.items() if count},
             "records": list(dict.fromkeys(paths)),
+            "warnings": list(self._warnings),
         }
 
     def _lines_of_other_processes(self) -> Iterator[JsonObject]:
@@ -157,7 +175,8 @@ class CallLog:
             run = self._run
         if run is not None:
             try:
-                self._end(run)
+                with self._postponed_warnings():
+                    self._end(run)
             finally:
                 self._restore_variables()
         return self.figures()

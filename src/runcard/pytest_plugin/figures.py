@@ -7,6 +7,7 @@ more. `incomplete` says why calls, or parts of them, are missing.
 from collections.abc import Iterable, Sequence
 
 from runcard.documents.exact_sums import exact_sum, plain_number
+from runcard.documents.run.call_totals import distinct_calls
 from runcard.documents.run.events import MODEL_CALLED
 from runcard.documents.run.fields import known_cost, model_breakdown
 from runcard.documents.run.fold import fold_events
@@ -23,9 +24,10 @@ def figures_of(lines: Sequence[JsonObject]) -> JsonObject:
     start, _ = start_document(Clock(), None, None, start_settings(), None, keep_secrets=True)
     document = fold_events(start, lines)
     costs, usage = document["costs"], document["token_usage"]
-    calls: int = (document.get("performance") or {}).get("calls", 0)
+    called = [line["payload"] for line in lines if line["event"] == MODEL_CALLED]
+    calls = sum(not call.get("part") for call in distinct_calls(called))
     reasons = [row["reason"] for row in usage.get("incomplete", ())]
-    sources = {line["payload"].get("token_source") for line in lines if line["event"] == MODEL_CALLED}
+    sources = {call.get("token_source") for call in called}
     reasons += [_CUT] if "partial" in sources else []
     cost = None if reasons else costs["total_cost_usd"]
     has_counts = None not in (costs["input_tokens"], costs["output_tokens"])

@@ -27,7 +27,7 @@ from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 
 if TYPE_CHECKING:
-    from runcard.pytest_plugin.budget import Budget
+    from runcard.pytest_plugin.budget import CallBudget
 
 COLLECTION, SESSION_END = "(collection)", "(after the last test)"
 
@@ -62,7 +62,7 @@ class CallRecorderHooks:
             os.path.join(directory, outputs), configured_prices(directory), os.path.join(self._folder, "run")
         )
         self._log: CallLog | None = None
-        self._budget: Budget | None = None
+        self._budget: CallBudget | None = None
         self._run_dir = os.environ.get(_RUN_DIR)
         self._outside: list[JsonObject] = []  # the figures of what belongs to no test
 
@@ -111,12 +111,12 @@ class CallRecorderHooks:
 
     @contextlib.contextmanager
     def _outside_tests(self, name: str) -> Generator[None]:
-        self._log = CallLog(name, self._surroundings)
+        log = self._log = CallLog(name, self._surroundings)
         try:
             yield
         finally:
-            log, self._log = self._log, None
             self._add_outside(log.finish("passed"))
+            self._log = None
 
     def _add_outside(self, figures: JsonObject | None) -> None:
         if figures is not None:
@@ -129,21 +129,20 @@ class CallRecorderHooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        self._log = CallLog(item.nodeid, self._surroundings)
-        try:
-            self._budget = budget_of(item)
-        except UsageError as error:
-            self._budget = None
-            pytest.fail(f"{error}", pytrace=False)
+        self._log, self._budget = CallLog(item.nodeid, self._surroundings), None
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """A test that is over its budget fails, unless it failed already."""
         log = self._log
         if log is None:
             return (yield)
         log.phase = "call"
+        try:
+            self._budget = budget_of(item)  # fixtures may have added the marker
+        except UsageError as error:
+            pytest.fail(f"{error}\nhint: {error.hint}", pytrace=False)
         result = yield
         if self._budget is not None and not log.has_open_calls:
             self._check_budget(log.figures())
@@ -158,17 +157,20 @@ class CallRecorderHooks:
         outcome = "failed"
         try:
             result = yield
+            if log.outcome == "passed":
+                log.end_calls()
+                self._check_budget(
+                    log.figures()
+                )  # once more: calls of the teardown, and streams that were open
             outcome = log.outcome
         except (KeyboardInterrupt, pytest.exit.Exception):
             outcome = "interrupted"
             raise
         finally:
-            self._log = None
             figures = log.finish(outcome)
+            self._log = None
             setattr(item, f"_{_FIGURES}", figures)
             _set_properties(item, figures)
-        if log.outcome == "passed":
-            self._check_budget(figures)  # once more: calls of the teardown, and streams that were open
         return result
 
     def _check_budget(self, figures: JsonObject | None) -> None:

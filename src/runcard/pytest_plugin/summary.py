@@ -75,12 +75,20 @@ def _totals(tests: Sequence[JsonObject]) -> list[str]:
     lines = [f"total: {cost}{doubt}, {counted(total['calls'], 'call')} in {counted(total['tests'], 'test')}"]
     reasons = dict.fromkeys(reason for test in tests for reason in test["incomplete"])
     lines += [f"incomplete: {printable(reason)}" for reason in reasons]
+    warnings = dict.fromkeys(warning for test in tests for warning in test["warnings"])
+    lines += [f"Warning: {printable(warning)}" for warning in warnings]
     records = dict.fromkeys(path for test in tests for path in test["records"])
     stores = dict.fromkeys(os.path.dirname(path) for path in records)
     if records:
-        where = ", ".join(printable(store) for store in stores)
+        where = ", ".join(printable(_shown(store)) for store in stores)
         lines.append(f"{counted(len(records), 'record')} in {where}")
     return lines
+
+
+def _shown(path: str) -> str:
+    """A path below the current directory as a relative one."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def write_json(path: str, tests: Sequence[JsonObject]) -> None:

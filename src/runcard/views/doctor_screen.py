@@ -18,7 +18,9 @@ def doctor_screen(report: JsonObject) -> list[str]:
         f"runcard {report['runcard']}, Python {report['python']}, {report['platform']}",
         *section("Sessions of agent tools", _transcripts(report)),
         *section("Stores", _stores(report)),
+        *section("Catalog", _catalog(report["catalog"])),
         *section("Settings", _settings(report["settings"])),
+        *section("Agent tools that record themselves", _installed(report)),
         *section("Agent tools in PATH", [line for tool in report["clients"] for line in _client(tool)]),
         *section("Optional parts", [line for extra in report["extras"] for line in _extra(extra)]),
         *section("Disk space", [line for disk in report["disks"] for line in _disk(disk)]),
@@ -84,6 +86,17 @@ def _deleted(tool: JsonObject) -> str:
     return f"{text}; the next one " + (f"in {counted(left, 'day')}" if left else "at any time now")
 
 
+def _catalog(catalog: JsonObject) -> list[str]:
+    if catalog["problem"] is not None:
+        return [f"  {printable(catalog['problem'])}"]
+    if catalog["records"] is None:
+        return _entry(catalog["place"], ["not made yet: the first `runcard ls` makes it"])
+    found = counted(catalog["records"], "record")
+    return _entry(
+        catalog["place"], [f"{found} of {counted(catalog['hosts'], 'host')}" if catalog["hosts"] else found]
+    )
+
+
 def _stores(report: JsonObject) -> list[str]:
     lines = [line for store in report["stores"] for line in _store(store)]
     return lines or ["  none here"]
@@ -108,6 +121,32 @@ def _store(store: JsonObject) -> list[str]:
 def _more(items: list[object]) -> str:
     hidden = len(items) - MAX_LINES
     return f" and {hidden:,} more" if hidden > 0 else ""
+
+
+def _installed(report: JsonObject) -> list[str]:
+    lines = []
+    titles = dict.fromkeys((setup["title"], setup["scope"]) for setup in report["installed"])
+    for title, scope in titles:
+        own = [setup for setup in report["installed"] if (setup["title"], setup["scope"]) == (title, scope)]
+        where = "in this directory" if scope == "project" else "for all projects"
+        parts = {"hooks": "hooks", "mcp": "MCP server"}
+        texts = [
+            f"{parts[setup['part']]}: {setup['path']}{' (CANNOT START)' if setup['missing'] else ''}"
+            for setup in own
+        ]
+        lines += _entry(title, [where, *texts])
+    hooks = report["hooks"]
+    if hooks["sessions"]:
+        texts = [f"{counted(hooks['sessions'], 'session')} noted"]
+        texts += (
+            [f"{counted(len(hooks['imported']), 'session')} imported now"] if hooks.get("imported") else []
+        )
+        texts += [f"{counted(len(hooks['pending']), 'session')} not imported yet"] if hooks["pending"] else []
+        texts += (
+            [f"{counted(len(hooks['failed']), 'session')} not imported: see below"] if hooks["failed"] else []
+        )
+        lines += _entry("hooks", [", ".join(texts)])
+    return lines or _entry("none", [], "runcard install claude-code")
 
 
 def _settings(settings: JsonObject) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml
-from runcard.plans.analysis import Analysis, analyze
+from runcard.plans.analysis import Analysis, AnalysisOptions, analyze
 from runcard.plans.plan_files import MethodRef
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -25,12 +25,13 @@ def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:
     source = root / expected["file"]
     source.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(CORPUS / f"{case}.rb", source)
-    return analyze(str(source), MethodRef(None, expected["method"], None)), expected
+    options = AnalysisOptions(is_deep=expected.get("deep", False))
+    return analyze(str(source), MethodRef(None, expected["method"], None), options=options), expected
 
 
 def said(characteristic: Fields) -> Fields:
     """A characteristic as the corpus writes it: what is null or empty is left out, of the setup only its type stands."""
-    left_out = {"source", "lines"}
+    left_out = {"source", "lines", "wording", "state_thresholds"}
     found = {
         key: value for key, value in characteristic.items() if key not in left_out and value not in (None, [])
     }

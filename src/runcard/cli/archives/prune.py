@@ -1,6 +1,5 @@
 """runcard prune"""
 
-import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -19,14 +18,12 @@ from runcard.cli.options import (
 )
 from runcard.cli.printing import complain, complain_of_settings, say, say_done, say_json
 from runcard.cli.verbosity import is_quiet
-from runcard.encoding import JsonObject
-from runcard.errors import StoreError, UsageError
+from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runcard.operations.archives.prune import Candidate, PruneCandidates, StoreSize
-    from runcard.settings import Setting, Settings
+    from runcard.operations.archives.candidates import Candidate, PruneCandidates, StoreSize
 
 
 @click.command("prune")
@@ -57,61 +54,36 @@ def command(
 
     Exit codes: 0 done, 1 not deleted, 2 warnings, 64 confirmation needed: pass --yes.
     """
-    from runcard.operations.archives.prune import candidates, prune  # noqa: PLC0415
+    from runcard.operations.archives.prune import PruneResult, delete_found, prune_rule  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
-    is_selected = older_than is not None or max_size is not None
-    if retention and is_selected:
+    if retention and (older_than is not None or max_size is not None):
         raise UsageError(
             "--retention contradicts --older-than and --max-size",
             hint="pass either --retention or the others",
         )
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
-    named = [OUTPUTS, ARTIFACTS_DIR] if is_selected else [ARTIFACTS_DIR]
-    if not is_selected:
-        older_than, max_size = _retention(settings)
-    stores = [_store(settings, setting) for setting in named]
-    kind = None if is_selected else "session"
-    found = candidates(stores, older_than=older_than, max_size=max_size, kind=kind, dry_run=dry_run)
-    chosen = found.records
+    rule = prune_rule(settings, older_than, max_size)
+    found = rule.find(dry_run=dry_run)
     if not as_json and (dry_run or not yes or not is_quiet()):
-        _announce(found, max_size)
-    if dry_run or not chosen:
+        _announce(found, rule.max_size)
+    if dry_run or not found.records:
         if as_json:
-            say_json(_summary(found, [], [], dry_run=dry_run))
+            say_json(PruneResult(found, (), (), dry_run).to_dict())
         sys.stdout.flush()
         return complain_of_settings(settings, ExitCode.OK)
     sys.stdout.flush()
-    if not yes and not _is_agreed(len(chosen)):
+    if not yes and not _is_agreed(len(found.records)):
         return ExitCode.FAILED
-    kept: list[tuple[Candidate, str]] = []
-    deleted = list(
-        prune(
-            chosen, limits=settings.limits, on_kept=lambda candidate, reason: kept.append((candidate, reason))
-        )
-    )
+    result = delete_found(found, settings)
     if as_json:
-        say_json(_summary(found, deleted, kept, dry_run=dry_run))
+        say_json(result.to_dict())
     else:
-        say_done(f"deleted {len(deleted):,}, freed {_total(deleted)}")
+        say_done(f"deleted {len(result.deleted):,}, freed {_total(result.deleted)}")
         sys.stdout.flush()
-    for candidate, reason in kept:
+    for candidate, reason in result.kept:
         complain("Warning", f"{candidate.path} was kept because it fails verification: {reason}")
-    return complain_of_settings(settings, ExitCode.WARNINGS if kept else ExitCode.OK)
-
-
-def _store(settings: "Settings", setting: "Setting[str]") -> str:
-    """A store to delete from. A link, which may have come with a repository, is followed only if the user names it."""
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.settings.lookup import DEFAULT  # noqa: PLC0415
-
-    path, origin = settings.find(setting)
-    if origin.kind == DEFAULT and os.path.islink(path):
-        raise StoreError(
-            f"{printable(path)} is a symbolic link to {printable(os.path.realpath(path))}",
-            hint=f"to delete in it, pass {setting.option} {printable(path)}",
-        )
-    return path
+    return complain_of_settings(settings, ExitCode.WARNINGS if result.kept else ExitCode.OK)
 
 
 def _announce(found: "PruneCandidates", max_size: int | None) -> None:
@@ -137,21 +109,6 @@ def _store_line(store: "StoreSize", max_size: int) -> str:
     return f"{now} now, {then} afterwards, above the limit of {limit}: open records and other files stay"
 
 
-def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:
-    from runcard.settings import ARTIFACTS_MAX_SIZE_GB, ARTIFACTS_RETENTION_DAYS  # noqa: PLC0415
-
-    days, gigabytes = settings[ARTIFACTS_RETENTION_DAYS], settings[ARTIFACTS_MAX_SIZE_GB]
-    if days is None and gigabytes is None:
-        raise UsageError(
-            "nothing to prune: no age or size is given, and no retention is configured",
-            hint="pass --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
-        )
-    return (
-        None if days is None else timedelta(days=min(days, timedelta.max.days)),
-        None if gigabytes is None else int(gigabytes * 1_000_000_000),
-    )
-
-
 def _is_agreed(number: int) -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
 
@@ -160,24 +117,6 @@ def _is_agreed(number: int) -> bool:
         otherwise="nothing was deleted",
         hint="pass --yes, or --dry-run to only list them",
     )
-
-
-def _summary(
-    found: "PruneCandidates",
-    deleted: "Sequence[Candidate]",
-    kept: "Sequence[tuple[Candidate, str]]",
-    *,
-    dry_run: bool,
-) -> JsonObject:
-    return {
-        "dry_run": dry_run,
-        "candidates": [candidate.to_dict() for candidate in found.records],
-        "bytes": sum(candidate.bytes for candidate in found.records),
-        "stores": [store.to_dict() for store in found.stores],
-        "deleted": [candidate.to_dict() for candidate in deleted],
-        "freed_bytes": sum(candidate.bytes for candidate in deleted),
-        "kept": [candidate.to_dict() | {"reason": reason} for candidate, reason in kept],
-    }
 
 
 def _total(candidates: "Sequence[Candidate]") -> str:

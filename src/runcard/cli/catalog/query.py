@@ -12,7 +12,7 @@ from runcard.cli.printing import complain, say, say_json, say_text
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
-    from runcard.catalog.reading_sql import SqlRows
+    from runcard.catalog.engine import SqlRows
 
 
 @click.command("query")

@@ -18,15 +18,19 @@ def command(as_json: bool) -> int:
     stores at hand, and when their tool deletes them, with the command that keeps them. Then the stores, the settings, the
     agent tools in PATH and the optional parts of runcard.
 
-    Changes nothing.
+    Imports first what the hooks of `runcard install` have left, such as the session of an agent that was killed. Changes nothing
+    else.
 
     Exit codes: 0 nothing to do, 2 warnings, such as sessions that are not imported and will be deleted within seven days.
     """
+    from runcard.operations.agents.catch_up import catch_up  # noqa: PLC0415
     from runcard.operations.checks.doctor import doctor  # noqa: PLC0415
     from runcard.views.doctor_screen import doctor_screen  # noqa: PLC0415
 
+    caught_up = catch_up(retry=True)
     report = doctor()
     data = report.to_dict()
+    data["hooks"]["imported"] = caught_up.imported
     if as_json:
         say_json(data)
     else:

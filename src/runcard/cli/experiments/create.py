@@ -25,9 +25,9 @@ def command(name: str, description: str | None, config: str | None, as_json: boo
 
     Exit codes: 0 created, 1 it exists, or cannot be created.
     """
-    from runcard.operations.experiments.create import create  # noqa: PLC0415
+    from runcard.operations.experiments.create import create_experiment  # noqa: PLC0415
 
-    made = create(name, description=description, config=config)
+    made = create_experiment(name, description=description, config=config)
     if as_json:
         say_json({"name": made.name, "path": made.path, "experiment_id": made.experiment_id})
     else:

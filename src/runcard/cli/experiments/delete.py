@@ -25,13 +25,13 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 
     Exit codes: 0 deleted, 1 not deleted, 64 confirmation needed: pass --yes.
     """
-    from runcard.operations.experiments.delete import delete, examine  # noqa: PLC0415
+    from runcard.operations.experiments.delete import delete_experiment, examine  # noqa: PLC0415
     from runcard.views.formats import counted  # noqa: PLC0415
 
     doomed = examine(name)
     if doomed is not None and not yes and not _is_agreed(doomed):
         return ExitCode.FAILED
-    deleted = delete(name)
+    deleted = delete_experiment(name)
     if as_json:
         say_json({"name": deleted.name, "deleted": True, "runs": deleted.runs})
     else:

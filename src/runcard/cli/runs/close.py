@@ -101,40 +101,17 @@ def _open_sessions(store: str) -> list[str]:
 def _close(run: str, *, is_named: bool) -> "CloseResult":
     """Close one run; an OSError becomes an error like any other, so that the next run has its turn."""
     from runcard.files import failure  # noqa: PLC0415
-    from runcard.operations.runs.close import close  # noqa: PLC0415
-    from runcard.store import layout  # noqa: PLC0415
+    from runcard.operations.runs.close import close_one  # noqa: PLC0415
 
     try:
-        directory = _directory(run)
-        if layout.is_live_session(directory):
-            from runcard.operations.sessions.close_session import close_session  # noqa: PLC0415
-
-            return close_session(directory, even_detached=is_named)
-        (closing,) = close(directory)
+        return close_one(run, even_detached=is_named)
     except OSError as error:
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
-    return closing
-
-
-def _directory(run: str) -> str:
-    """The directory of a run that is named in any way, or that has lost its document."""
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.store.find_record import is_other_directory, open_record  # noqa: PLC0415
-
-    if os.path.isdir(run) and not is_other_directory(run):
-        return run
-    record = open_record(run)
-    if record.is_archived:
-        raise StoreError(
-            f"{printable(record.path)} is archived, so it is closed",
-            hint=f"to see it: runcard show {printable(record.path)}",
-        )
-    return record.path
 
 
 def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether the process of a run cannot be looked up here: it is on another host."""
-    from runcard.operations.checks.show import ON_OTHER_HOST, show  # noqa: PLC0415
+    from runcard.operations.checks.show import ON_OTHER_HOST, show_run  # noqa: PLC0415
     from runcard.store import layout  # noqa: PLC0415
 
     if closing.status != "running":
@@ -142,6 +119,6 @@ def _is_elsewhere(closing: "CloseResult") -> bool:
     if layout.is_live_session(closing.path):
         return closing.reason == ON_OTHER_HOST
     try:
-        return show(closing.path).remark == ON_OTHER_HOST
+        return show_run(closing.path).remark == ON_OTHER_HOST
     except RuncardError:
         return False

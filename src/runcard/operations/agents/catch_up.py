@@ -26,10 +26,6 @@ from runcard.agent_setup.notes import (
 )
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.operations.sessions.collect import CollectingIsOffError
-from runcard.operations.sessions.import_sessions import import_sessions
-from runcard.settings import ARTIFACTS_DIR, read_settings
-from runcard.transcripts.sources import NoSessionsError
 
 _LONGEST = 3600  # seconds for one session
 
@@ -87,6 +83,10 @@ def catch_up_session(name: str, *, now: bool = False) -> None:
 
 def _import(note: HookNote, before: HookResult | None) -> HookResult:
     """Import a session, and say what became of it."""
+    from runcard.operations.sessions.collect import CollectingIsOffError  # noqa: PLC0415 - most hooks find nothing to do
+    from runcard.operations.sessions.import_sessions import import_sessions  # noqa: PLC0415
+    from runcard.transcripts.sources import NoSessionsError  # noqa: PLC0415
+
     files, began = note.files(), time.time()
     run = note.run if note.run and is_open_run(note.run) else ""
     action, error, store = "nothing", "", ""
@@ -107,6 +107,8 @@ def _import(note: HookNote, before: HookResult | None) -> HookResult:
 
 def _enter(note: HookNote, before: HookResult | None) -> str:
     """Change to the folder of a session; the store to use: the one in which it is, or else the one that settings name there."""
+    from runcard.settings import ARTIFACTS_DIR, read_settings  # noqa: PLC0415
+
     store = before.store if before is not None and os.path.isdir(before.store) else ""
     try:
         os.chdir(note.folder or os.path.expanduser("~"))

@@ -15,6 +15,7 @@ from runcard.agent_setup import hook_note
 from runcard.agent_setup.install_notes import (
     InstallNote,
     digest_of,
+    made_folders,
     read_install_note,
     remove_install_note,
     write_install_note,
@@ -38,7 +39,7 @@ TOOLS = tuple(SETUPS)
 
 
 @dataclass
-class FileChange:
+class SettingsChange:
     """What becomes of one file."""
 
     before: SettingsText
@@ -70,7 +71,7 @@ class SetupPlan:
 
     tool: str
     title: str
-    changes: list[FileChange] = field(default_factory=list)
+    changes: list[SettingsChange] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -167,7 +168,7 @@ def _changes(
     *,
     add: tuple[Part, ...] = (),
     remove: tuple[Part, ...] = (),
-) -> Iterator[FileChange]:
+) -> Iterator[SettingsChange]:
     """The changes of all files that have one of these parts, or get it."""
     directory = os.getcwd()
     possible = _PARTS if setup.no_hooks is None else ("mcp",)
@@ -183,7 +184,7 @@ def _changes(
 
 def _planned(
     text: SettingsText, every: list[SettingsPart], add: tuple[Part, ...], remove: tuple[Part, ...]
-) -> FileChange:
+) -> SettingsChange:
     try:
         if every[0].form == "own":
             return _planned_own(text, every[0], add)
@@ -196,21 +197,21 @@ def _planned(
         raise StoreError(f"{printable(text.path)}: {error.message}", hint=error.hint) from error
 
 
-def _planned_own(text: SettingsText, part: SettingsPart, add: tuple[Part, ...]) -> FileChange:
+def _planned_own(text: SettingsText, part: SettingsPart, add: tuple[Part, ...]) -> SettingsChange:
     """A file that is ours as a whole."""
     if text.text is not None and not text.text.startswith(OWN_MARK):
         if add:
             raise StoreError("it was not written by runcard: nothing was written", hint="move it away")
-        return FileChange(text, text.data, None, ())
+        return SettingsChange(text, text.data, None, ())
     if not add:
-        return FileChange(text, None, None, ())
+        return SettingsChange(text, None, None, ())
     after = part.content.encode()
-    return FileChange(text, after, InstallNote(text.path, None, str(digest_of(after))), ("hooks",))
+    return SettingsChange(text, after, InstallNote(text.path, None, str(digest_of(after))), ("hooks",))
 
 
 def _planned_shared(
     text: SettingsText, every: list[SettingsPart], add: tuple[Part, ...], remove: tuple[Part, ...]
-) -> FileChange:
+) -> SettingsChange:
     form, present = every[0].form, text.text
     parse_data(form, present or "")  # it is not broken
     installed = own_parts(form, present or "")
@@ -220,36 +221,35 @@ def _planned_shared(
     names = tuple(part.part for part in kept)
     same = {part.part: list(part.entries) for part in kept}
     if same == {part: entries for part, entries in installed.items() if entries}:
-        return FileChange(text, text.data, read_install_note(text.path), names)
-    base, note = _without_ours(text, form)
+        return SettingsChange(text, text.data, read_install_note(text.path), names)
+    base = _without_ours(text, form)
     if not kept:
-        return FileChange(text, None if base is None else text.encode(base), None, ())
+        return SettingsChange(text, None if base is None else text.encode(base), None, ())
     after, steps = add_parts(form, base, kept)
     before = None if base is None else digest_of(text.encode(base))
     data = text.encode(after)
-    made = note.made if note is not None else []
-    return FileChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps, made), names)
+    return SettingsChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps), names)
 
 
-def _without_ours(text: SettingsText, form: str) -> tuple[str | None, InstallNote | None]:
+def _without_ours(text: SettingsText, form: str) -> str | None:
     """The text without anything of ours: as it was before, if nothing else changed; None if there was no file."""
     note = read_install_note(text.path)
     if text.text is None:
-        return None, None
+        return None
     if note is not None and note.after == digest_of(text.data):
         undone = note.undo(text.text)
         if note.before is None:
-            return None, note
+            return None
         if undone is not None and digest_of(text.encode(undone)) == note.before:
-            return undone, note
+            return undone
     rest = remove_own(form, text.text)
     was_made = note is not None and note.before is None
-    return (None if was_made and not parse_data(form, rest) else rest), note
+    return None if was_made and not parse_data(form, rest) else rest
 
 
 def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
     """Write the changes; the paths that were changed. After an error, all files are as they were."""
-    done: list[FileChange] = []
+    done: list[SettingsChange] = []
     try:
         for change in [change for plan in plans for change in plan.changes if change.is_any]:
             _write(change)
@@ -261,20 +261,20 @@ def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
     return [change.path for change in done]
 
 
-def _write(change: FileChange) -> None:
-    old = read_install_note(change.path)
-    made = replace_settings(change.before, change.after)
+def _write(change: SettingsChange) -> None:
+    made = [*made_folders(change.path), *replace_settings(change.before, change.after)]
     if change.note is not None:
-        write_install_note(replace(change.note, made=[*change.note.made, *made]))
-        return
-    if change.after is None:
-        remove_folders(old.made if old is not None else [])
-    remove_install_note(change.path)
-
-
-def _put_back(change: FileChange) -> None:
-    with contextlib.suppress(RuncardError):
-        made = replace_settings(SettingsText(change.path, change.after), change.before.data)
-        if change.before.data is None:
-            remove_folders(change.note.made if change.note is not None else made)
+        write_install_note(replace(change.note, made=made))
+    else:
         remove_install_note(change.path)
+    if change.after is None:
+        remove_folders(made)
+
+
+def _put_back(change: SettingsChange) -> None:
+    with contextlib.suppress(RuncardError):
+        made = made_folders(change.path)
+        replace_settings(SettingsText(change.path, change.after), change.before.data)
+        remove_install_note(change.path)
+        if change.before.data is None:
+            remove_folders(made)

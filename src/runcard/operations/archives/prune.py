@@ -1,261 +1,117 @@
-"""Pruning: deleting old records, or as many as a size limit needs, and leaving tombstones in the ledger.
+"""Delete old records, or as many as a size limit needs: `runcard prune`."""
 
-Only closed records that were not changed since are deleted: a changed record is evidence. `candidates` lists what would
-be deleted; `prune` deletes nothing else.
-"""
-
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
-from runcard.digests import sha256_bytes
-from runcard.documents.run.generation import Generation
-from runcard.documents.session.team import Team
-from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError
-from runcard.files import failure, printable, walk_files
-from runcard.observe.clock import Clock, time_before
-from runcard.operations.checks.verify import verify
-from runcard.store import layout
-from runcard.store.amendments.read import read_amendments
-from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
-from runcard.store.archives.owner import check_place
-from runcard.store.archives.record import ArchivedRecord
-from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
-from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries_in, entry_payload
-from runcard.store.own_directories import own_entry
-from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
+from runcard.encoding import JsonObject
+from runcard.errors import StoreError, UsageError
+from runcard.files import printable
+from runcard.operations.archives.candidates import Candidate, PruneCandidates, candidates, delete_intact
+from runcard.settings import (
+    ARTIFACTS_DIR,
+    ARTIFACTS_MAX_SIZE_GB,
+    ARTIFACTS_RETENTION_DAYS,
+    OUTPUTS,
+    Setting,
+    Settings,
+    read_settings,
+)
+from runcard.settings.lookup import DEFAULT
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A record or an archive that could be deleted."""
+class PruneResult(NamedTuple):
+    """What was deleted, and what was not."""
 
-    path: str
-    kind: str  # session or run
-    id: str
-    name: str
-    ended: datetime  # its work
-    bytes: int  # that it takes
-    sha256: str  # of its metadata document
-    store: str
-    entry: ArchiveEntry | None  # of an archive
+    found: PruneCandidates  # all that qualified, and the sizes of the stores
+    deleted: tuple[Candidate, ...]  # none with `dry_run`
+    kept: tuple[tuple[Candidate, str], ...]  # those that fail verification, with the reason
+    is_dry_run: bool
 
     def to_dict(self) -> JsonObject:
         return {
-            "path": printable(self.path),
-            "kind": self.kind,
-            "archive": self.entry is not None,
-            "bytes": self.bytes,
+            "dry_run": self.is_dry_run,
+            "candidates": [candidate.to_dict() for candidate in self.found.records],
+            "bytes": sum(candidate.bytes for candidate in self.found.records),
+            "stores": [store.to_dict() for store in self.found.stores],
+            "deleted": [candidate.to_dict() for candidate in self.deleted],
+            "freed_bytes": sum(candidate.bytes for candidate in self.deleted),
+            "kept": [candidate.to_dict() | {"reason": reason} for candidate, reason in self.kept],
         }
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSize:
-    """The size of a store, now and when its candidates are deleted."""
+class PruneRule(NamedTuple):
+    """Which records of which stores qualify."""
 
-    path: str
-    bytes: int
-    bytes_after: int
+    stores: tuple[str, ...]
+    older_than: timedelta | None
+    max_size: int | None  # bytes of a store
+    kind: str | None  # None: runs and sessions
 
-    def to_dict(self) -> JsonObject:
-        return {"path": printable(self.path), "bytes": self.bytes, "bytes_after": self.bytes_after}
-
-
-class PruneCandidates(NamedTuple):
-    """What would be deleted, and the sizes of the stores."""
-
-    records: list[Candidate]  # oldest first in each store
-    stores: list[StoreSize]
-
-
-def candidates(
-    stores: Iterable[str],
-    *,
-    older_than: timedelta | None = None,
-    max_size: int | None = None,
-    kind: str | None = None,
-    dry_run: bool = False,
-) -> PruneCandidates:
-    """The records to delete: all that are older, and as many as needed to bring each store below the size limit.
-
-    With `kind`, only sessions or only runs: a store can hold both. Unless `dry_run` is given, what killed commands left
-    behind is removed first.
-    """
-    chosen: list[Candidate] = []
-    sizes: list[StoreSize] = []
-    limit = time_before(older_than) if older_than is not None else None
-    for store in stores:
-        if not dry_run:
-            finish_removals(store)
-            tidy_archives(store)
-        of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
-        by_age = sorted(
-            of_kind, key=lambda candidate: (candidate.ended, not _is_outdated(candidate), candidate.path)
-        )
-        old = [candidate for candidate in by_age if limit is not None and candidate.ended <= limit]
-        rest = [candidate for candidate in by_age if candidate not in old]
-        total = store_size(store)
-        bytes_left = total - sum(candidate.bytes for candidate in old)
-        while max_size is not None and bytes_left > max_size and rest:
-            old.append(rest.pop(0))
-            bytes_left -= old[-1].bytes
-        chosen += old
-        sizes.append(StoreSize(store, total, bytes_left))
-    return PruneCandidates(chosen, sizes)
-
-
-def _is_outdated(candidate: Candidate) -> bool:
-    """Whether an archive lacks amendments since its record was restored: it is deleted before the directory, which has all."""
-    if candidate.entry is None:
-        return False
-    try:
-        now = read_amendments(os.path.join(candidate.store, candidate.name)).entries
-        return bool(now) and now != ArchivedRecord(candidate.path, candidate.entry).amendments().entries
-    except (RuncardError, OSError):
-        return True
-
-
-def store_size(store: str) -> int:
-    """The bytes of all files in a store, its archives included."""
-    return sum(size for _, size in walk_files(store)) if os.path.isdir(store) else 0
-
-
-def copies_of(store: str, name: str) -> list[Candidate]:
-    """What is in a store of one record: its directory first, then its archive."""
-    path = os.path.join(os.path.abspath(store), name)
-    return list(_of([path] if os.path.isdir(path) else [], store, ArchiveFolder.of_store(store).find(name)))
-
-
-def _find_candidates(store: str) -> Iterator[Candidate]:
-    return _of(layout.records(store), store, ArchiveFolder.of_store(store))
-
-
-def _of(directories: Iterable[str], store: str, archives: Iterable[ArchiveEntry]) -> Iterator[Candidate]:
-    for path in directories:
-        with contextlib.suppress(RuncardError):  # open, or not a record: it stays
-            document = DirectoryRecord(path).closed_document()
-            size = sum(size for _, size in walk_files(path))
-            yield _candidate(path, document, size, layout.store_of(path), None)
-    for entry in archives:
-        with contextlib.suppress(RuncardError, OSError):
-            check_place(entry)
-            document = ArchivedRecord(entry.path, entry).document()
-            size = sum(os.path.getsize(path) for path in _files(entry) if os.path.exists(path))
-            yield _candidate(entry.path, document, size, os.path.abspath(store), entry)
-
-
-def _candidate(
-    path: str, document: Team | Generation, size: int, store: str, entry: ArchiveEntry | None
-) -> Candidate:
-    name = entry.name if entry else os.path.basename(path)
-    moment = work_ended_at(document) or datetime.now(UTC)
-    digest = sha256_bytes(document.to_bytes()).hex
-    return Candidate(path, kind_of(document), id_of(document), name, moment, size, digest, store, entry)
-
-
-def _files(entry: ArchiveEntry) -> list[str]:
-    """The files of an archive, the archive itself first."""
-    return [entry.path, layout.member_index(entry.path), layout.metadata_copy(entry.path)]
+    def find(self, *, dry_run: bool) -> PruneCandidates:
+        """The records that qualify now."""
+        stores, older_than, max_size, kind = self
+        return candidates(stores, older_than=older_than, max_size=max_size, kind=kind, dry_run=dry_run)
 
 
 def prune(
-    chosen: Iterable[Candidate],
     *,
-    limits: Limits | None = None,
-    on_kept: Callable[[Candidate, str], object],
-) -> Iterator[Candidate]:
-    """Delete the chosen candidates that are intact and complete; `on_kept` is called for the others, with the reason."""
-    for candidate in chosen:
-        reason = reason_to_keep(candidate, limits)
-        if reason is not None:
-            on_kept(candidate, reason)
-            continue
-        delete(candidate)
-        yield candidate
+    older_than: timedelta | None = None,
+    max_size: int | None = None,
+    outputs: str | os.PathLike[str] | None = None,
+    artifacts: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+) -> PruneResult:
+    """Permanently delete records and archives whose work ended this long ago, and the oldest of a store with more bytes.
 
-
-def reason_to_keep(candidate: Candidate, limits: Limits | None = None) -> str | None:
-    """Why something is not deleted: it is evidence if it was changed."""
-    if candidate.entry is not None and not os.path.lexists(candidate.path):
-        return (
-            None
-            if _has_tombstone(candidate)
-            else "the archive is missing, and the ledger has no entry that it was deleted"
-        )
-    results = verify(candidate.path, limits=limits)
-    faults = (
-        finding for result in results for finding in result.verdict.findings if finding.breaks is not None
-    )
-    finding = next(faults, None)
-    return None if finding is None else f"{finding.path}: {finding.message}"
-
-
-def _has_tombstone(candidate: Candidate) -> bool:
-    """Whether the ledger has a tombstone of this archive: a process was killed while deleting it."""
-    archive = os.path.relpath(candidate.path, candidate.store)
-    return any(
-        (entry.id, entry.archive) == (candidate.id, archive)
-        for entry in entries_in(candidate.store)
-        if entry.event in {DELETED, ARCHIVE_DELETED}
-    )
-
-
-def delete(
-    candidate: Candidate, *, why: str | None = None, is_wanted: Callable[[], bool] = lambda: True
-) -> None:
-    """Delete a candidate; the tombstone, which has the reason, comes first, so that the ledger says why the record is missing.
-
-    `is_wanted` is called when nothing else can change it any more.
+    Without an age and a size, sessions are deleted by the retention settings. Open records are kept, and so are those that
+    fail verification. The ledger keeps an entry for each deletion. With `dry_run` nothing is deleted.
     """
-    try:
-        is_directory = candidate.entry is None  # of an archive, the folder is locked to change it
-        with held(candidate.path if is_directory else os.path.dirname(candidate.path)) as is_there:
-            if is_directory and not is_there:
-                return  # another process removed it
-            if is_wanted():
-                _delete(candidate, why)
-    except OSError as error:
-        raise failure(error, candidate.path, "delete") from error
-
-
-def _delete(candidate: Candidate, why: str | None) -> None:
-    _write_tombstone(candidate, why)
-    if candidate.entry is None:
-        take_away(candidate.path, layout.pruned_aside(candidate.store, candidate.name))
-        return
-    archive, *beside = _files(candidate.entry)
-    _unlink(candidate.store, archive)
-    ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
-    for path in beside:
-        _unlink(candidate.store, path)
-
-
-def _unlink(store: str, path: str) -> None:
-    with (
-        contextlib.suppress(FileNotFoundError),  # another process was killed while deleting it
-        own_entry(store, os.path.abspath(path)) as (folder, name),
-    ):
-        os.unlink(name, dir_fd=folder)
-
-
-def _write_tombstone(candidate: Candidate, why: str | None) -> None:
-    """Enter the deletion in the ledger. While the archive or the directory is still there, the record is not deleted."""
-    now = Clock().timestamp()
-    reason = {} if why is None else {"why": why}
-    event, payload = (
-        DELETED,
-        entry_payload(candidate.kind, candidate.id, candidate.name, candidate.sha256, now, **reason),
+    given = {OUTPUTS: outputs, ARTIFACTS_DIR: artifacts}
+    settings = read_settings(
+        {key: None if value is None else os.fspath(value) for key, value in given.items()}
     )
-    if candidate.entry is not None:
-        payload["archive"] = os.path.relpath(candidate.path, candidate.store)
-        if os.path.lexists(os.path.join(candidate.store, candidate.name)):
-            event, payload["kind"] = ARCHIVE_DELETED, "archive"
-    else:
-        for entry in ArchiveFolder.of_store(candidate.store).find(candidate.name):
-            event, payload["archive"] = ARCHIVED, os.path.relpath(entry.path, candidate.store)
-    with Ledger(candidate.store) as ledger:
-        ledger.append(event, now, payload)
+    found = prune_rule(settings, older_than, max_size).find(dry_run=dry_run)
+    return delete_found(found, settings, dry_run=dry_run)
+
+
+def prune_rule(settings: Settings, older_than: timedelta | None, max_size: int | None) -> PruneRule:
+    """The rule that was asked for; without an age and a size, that of the settings, for sessions."""
+    if older_than is not None or max_size is not None:
+        stores = (_store(settings, OUTPUTS), _store(settings, ARTIFACTS_DIR))
+        return PruneRule(stores, older_than, max_size, None)
+    return PruneRule((_store(settings, ARTIFACTS_DIR),), *_retention(settings), "session")
+
+
+def delete_found(found: PruneCandidates, settings: Settings, *, dry_run: bool = False) -> PruneResult:
+    """Delete what was found, unless it fails verification."""
+    kept: list[tuple[Candidate, str]] = []
+    chosen = [] if dry_run else found.records
+    deleted = delete_intact(
+        chosen, limits=settings.limits, on_kept=lambda candidate, reason: kept.append((candidate, reason))
+    )
+    return PruneResult(found, tuple(deleted), tuple(kept), dry_run)
+
+
+def _store(settings: Settings, setting: Setting[str]) -> str:
+    """A store to delete from. A link, which may have come with a repository, is followed only if the user names it."""
+    path, origin = settings.find(setting)
+    if origin.kind == DEFAULT and os.path.islink(path):
+        raise StoreError(
+            f"{printable(path)} is a symbolic link to {printable(os.path.realpath(path))}",
+            hint=f"to delete in it, pass {setting.option} {printable(path)}",
+        )
+    return path
+
+
+def _retention(settings: Settings) -> tuple[timedelta | None, int | None]:
+    days, gigabytes = settings[ARTIFACTS_RETENTION_DAYS], settings[ARTIFACTS_MAX_SIZE_GB]
+    if days is None and gigabytes is None:
+        raise UsageError(
+            "nothing to prune: no age or size is given, and no retention is configured",
+            hint="pass --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
+        )
+    return (
+        None if days is None else timedelta(days=min(days, timedelta.max.days)),
+        None if gigabytes is None else int(gigabytes * 1_000_000_000),
+    )

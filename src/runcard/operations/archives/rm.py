@@ -2,14 +2,35 @@
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.archives.prune import Candidate, copies_of, delete, reason_to_keep
+from runcard.operations.archives.candidates import Candidate, copies_of, delete, reason_to_keep
 from runcard.store.find_record import open_record
 from runcard.store.record import DirectoryRecord
 
 WHY = "deleted by the user"
+
+
+class DeletedRecord(NamedTuple):
+    """A record that was deleted."""
+
+    id: str
+    kind: str  # run or session
+    paths: tuple[str, ...]  # of its directory, and of its archive
+    bytes: int
+
+
+def rm(record: str | os.PathLike[str], *, force: bool = False, reason: str | None = None) -> DeletedRecord:
+    """Permanently delete one record: its directory, and its archive if it has one. The ledger keeps an entry with the reason.
+
+    A record that is open is not deleted; one that fails verification only with `force`.
+    """
+    copies = record_copies(record)
+    delete_record(copies, force=force, why=reason)
+    paths = tuple(copy.path for copy in copies)
+    return DeletedRecord(copies[0].id, copies[0].kind, paths, sum(copy.bytes for copy in copies))
 
 
 def record_copies(word: str | os.PathLike[str]) -> list[Candidate]:

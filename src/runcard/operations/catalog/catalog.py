@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from runcard.catalog.columns import INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.conditions import time_value
-from runcard.catalog.reading_sql import SqlRows
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.searching import Filters
 from runcard.documents.times import format_time_ms, parse_time
 from runcard.encoding import JsonObject
@@ -189,17 +189,13 @@ class Catalog:
         return query(sql, limit=limit, timeout=timeout, catalog=self._path)
 
     def _table(self, kind: type[Row], what: str, filters: CatalogFilters) -> CatalogTable[Row]:
-        if unknown := filters.keys() - CatalogFilters.__annotations__.keys():
-            raise TypeError(
-                f"{min(unknown)!r} is not a filter: use {', '.join(CatalogFilters.__annotations__)}"
-            )
         make: Any = kind
         further = list(filters.get("columns", ()))
         own = {one.name.rstrip("_"): one.name for one in fields(make) if one.name != "values"}  # `class_`
         sort = filters.get("sort")
         found = list_records(
             what,
-            _filters(filters),
+            to_filters(filters),
             columns=[*own, *further],
             sort=[sort] if isinstance(sort, str) else sort,
             limit=filters.get("limit"),
@@ -219,7 +215,10 @@ class Catalog:
         return CatalogTable(rows, types, values, found.total, found.unreachable, found.warning)
 
 
-def _filters(filters: CatalogFilters) -> Filters:
+def to_filters(filters: CatalogFilters) -> Filters:
+    """The filters as the catalog takes them; raises TypeError for an unknown one."""
+    if unknown := filters.keys() - CatalogFilters.__annotations__.keys():
+        raise TypeError(f"{min(unknown)!r} is not a filter: use {', '.join(CatalogFilters.__annotations__)}")
     return Filters(
         model=filters.get("model"),
         status=filters.get("status"),

@@ -1,8 +1,8 @@
 """Ask the catalog by SQL: `runcard query`."""
 
-from runcard.catalog.reading_sql import SqlRows, ask_sql
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.tables import VIEWS
-from runcard.operations.catalog.open import open_catalog
+from runcard.operations.catalog.open import open_catalog, projects_to_ask
 
 ROWS = 10_000
 SECONDS = 10.0
@@ -10,8 +10,9 @@ SECONDS = 10.0
 
 def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS, catalog: str | None = None) -> SqlRows:
     """The rows of one SELECT over the views; nothing can be changed by it."""
-    with open_catalog(path=catalog) as database:
-        found = ask_sql(database.uri, sql, limit=limit, seconds=timeout)
+    projects = projects_to_ask() if "v1_plans" in sql.lower() else ()
+    with open_catalog(path=catalog, projects=projects) as database:
+        found = database.ask(sql, limit, timeout)
         return found._replace(warning=database.warning)
 
 

@@ -1,12 +1,12 @@
 """One record with its current state."""
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.generation import Generation
 from runcard.encoding import JsonObject, Limits
-from runcard.errors import StoreError
+from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
@@ -15,7 +15,7 @@ from runcard.store.record import Record
 from runcard.views.run_readme import is_readme_of
 
 if TYPE_CHECKING:
-    from runcard.operations.checks.show_session import ShownSession
+    from runcard.operations.checks.show_session import ShownInstance, ShownSession
 
 GONE = "its process is gone"
 UNKNOWN = "it is unknown whether it is still running"
@@ -51,7 +51,35 @@ class ShownRun(NamedTuple):
         }
 
 
-def show(run: str | os.PathLike[str] | Record) -> ShownRun:
+@overload
+def show(
+    record: str | os.PathLike[str] | Record, *, limits: Limits | None = None
+) -> "ShownRun | ShownSession": ...
+@overload
+def show(
+    record: str | os.PathLike[str] | Record, *, instance: str, limits: Limits | None = None
+) -> "ShownInstance": ...
+def show(
+    record: str | os.PathLike[str] | Record, *, instance: str | None = None, limits: Limits | None = None
+) -> "ShownRun | ShownSession | ShownInstance":
+    """What `runcard show` prints, as data: a run, a session, or one agent of a session, by its name or id.
+
+    A run that is not closed is shown as far as its journal goes; nothing is written.
+    """
+    shown = show_record(record, limits)
+    if instance is None:
+        return shown
+    if isinstance(shown, ShownRun):
+        raise UsageError(
+            f"{printable(shown.path)} is a run, and only sessions have instances",
+            hint="leave out --instance, or name a session",
+        )
+    from runcard.operations.checks.show_session import show_instance  # noqa: PLC0415 - only for sessions
+
+    return show_instance(shown, instance, limits)
+
+
+def show_run(run: str | os.PathLike[str] | Record) -> ShownRun:
     """Read a run; raises RuncardError if it cannot be read."""
     shown_record = show_record(run)
     if not isinstance(shown_record, ShownRun):

@@ -1,6 +1,8 @@
 """Create the folder of an experiment. `config.yaml` is written last: a folder without one is not finished."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from runcard.encoding import JsonObject, Limits
 from runcard.encoding.yaml import decode_yaml, encode_yaml
@@ -18,6 +20,7 @@ from runcard.store.experiments import (
     check_experiment_name,
     find_experiment_folder,
 )
+from runcard.store.known_stores import note_store
 from runcard.store.runs.configuration import read_config_file
 from runcard.views.experiment_readme import experiment_readme
 
@@ -40,10 +43,19 @@ _EXAMPLE = """\
 """
 
 
-def create(name: str, *, description: str | None = None, config: str | None = None) -> Experiment:
-    """Create an experiment; `config` is a file with its configuration. An existing experiment is not changed."""
+def create_experiment(
+    name: str,
+    *,
+    description: str | None = None,
+    config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+) -> Experiment:
+    """Create the folder of an experiment below the current directory. An existing experiment is not changed.
+
+    `config` is the configuration that its runs start with, or a JSON, YAML or TOML file with it.
+    """
     path = layout.experiment_folder(check_experiment_name(name))
-    data = read_config_file(config) if config is not None else {}
+    file = None if config is None or isinstance(config, Mapping) else os.fspath(config)
+    data = read_config_file(file) if file is not None else dict(config) if isinstance(config, Mapping) else {}
     if find_experiment_folder(name) and os.path.lexists(os.path.join(path, layout.CONFIG)):
         raise _exists(path)
     text = description if description is not None else data.get(DESCRIPTION)
@@ -54,7 +66,7 @@ def create(name: str, *, description: str | None = None, config: str | None = No
     }
     own = {key: value for key, value in own.items() if value is not None}
     configuration = {key: value for key, value in data.items() if key not in OWN_KEYS}
-    content = _config_text(name, own, configuration, _source(config))
+    content = _config_text(name, own, configuration, _source(file))
     try:
         for folder in (layout.DATA, layout.OUTPUTS):
             os.makedirs(os.path.join(path, folder), exist_ok=True)
@@ -63,6 +75,7 @@ def create(name: str, *, description: str | None = None, config: str | None = No
             raise _exists(path)
     except OSError as error:
         raise failure(error, path, "create") from error
+    note_store(os.path.join(path, layout.OUTPUTS))
     return Experiment(name, path, str(own[ID]), own[CREATED], own.get(DESCRIPTION), configuration)
 
 

@@ -18,9 +18,16 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import FileKind, failure, printable, read_file, walk
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
+from runcard.operations.catalog.forget import forget_store
 from runcard.operations.checks.show import status_now
 from runcard.store import layout
-from runcard.store.experiments import ID, find_experiment_folder, no_experiment, read_experiment_config
+from runcard.store.experiments import (
+    ID,
+    check_experiment_name,
+    find_experiment_folder,
+    no_experiment,
+    read_experiment_config,
+)
 from runcard.store.ledger import (
     CLOSED,
     DELETED,
@@ -70,8 +77,18 @@ def examine(name: str) -> ExperimentContents | None:
     return ExperimentContents(path, len(_runs(path)), len(sizes), sum(sizes))
 
 
-def delete(name: str) -> DeletedExperiment:
-    """Delete an experiment, or finish an earlier deletion of it."""
+def delete_experiment(name: str) -> DeletedExperiment:
+    """Delete an experiment with its runs, or finish an earlier deletion of it. The ledger keeps an entry for each."""
+    outputs = os.path.realpath(
+        os.path.join(layout.experiment_folder(check_experiment_name(name)), layout.OUTPUTS)
+    )
+    deleted = _delete(name)
+    if not os.path.lexists(outputs):
+        forget_store(outputs)
+    return deleted
+
+
+def _delete(name: str) -> DeletedExperiment:
     store = layout.EXPERIMENTS
     _check_store(store)
     path = find_experiment_folder(name)

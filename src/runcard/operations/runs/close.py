@@ -2,22 +2,46 @@
 
 import errno
 import os
-from collections.abc import Iterator
 
-from runcard.files import read_regular
+from runcard.errors import StoreError
+from runcard.files import printable, read_regular
 from runcard.recording.closing import CloseResult, close_dead_run
 from runcard.store import layout
+from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.runs.directory import open_runs
 
 
-def close(
-    *runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = None
-) -> Iterator[CloseResult]:
-    """Close the runs that are named, or all on a store's list of open runs, if their process is gone."""
-    if store is not None:
-        runs = (*runs, *open_runs(os.fspath(store)))
-    for run in runs:
-        yield close_dead_run(os.path.abspath(os.fspath(run)))
+def close(*runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = None) -> list[CloseResult]:
+    """Close the runs that are named, or all on a store's list of open runs, if their process is gone.
+
+    A run is named in any way that the command line takes. One that cannot be closed raises an error; those before it are
+    closed.
+    """
+    found = () if store is None else open_runs(os.fspath(store))
+    return [*(close_one(os.fspath(run)) for run in runs), *(close_one(run) for run in found)]
+
+
+def close_one(record: str, *, even_detached: bool = True) -> CloseResult:
+    """Close a run or a session that is open, if its process is gone; `even_detached`: also a session without a process."""
+    directory = os.path.abspath(_directory(record))
+    if layout.is_live_session(directory):
+        from runcard.operations.sessions.close_session import close_session  # noqa: PLC0415 - few are sessions
+
+        return close_session(directory, even_detached=even_detached)
+    return close_dead_run(directory)
+
+
+def _directory(run: str) -> str:
+    """The directory of a run that is named in any way, or that has lost its document."""
+    if os.path.isdir(run) and not is_other_directory(run):
+        return run
+    record = open_record(run)
+    if record.is_archived:
+        raise StoreError(
+            f"{printable(record.path)} is archived, so it is closed",
+            hint=f"to see it: runcard show {printable(record.path)}",
+        )
+    return record.path
 
 
 def find_unclosed_runs(store: str) -> list[str]:

@@ -14,7 +14,7 @@ from runcard.documents.run.fields import RunFields, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, read_stream
-from runcard.operations.checks.show import ShownRun, show
+from runcard.operations.checks.show import ShownRun, show_run
 from runcard.store import layout
 from runcard.store.record import Record
 
@@ -101,7 +101,7 @@ class RunComparison:
 
 def compare(old: str | os.PathLike[str] | Record, new: str | os.PathLike[str] | Record) -> RunComparison:
     """Compare two closed runs."""
-    before, now = show(old), show(new)
+    before, now = show_run(old), show_run(new)
     ours, theirs = _digests(before), _digests(now)
     both = [path for path in ours if path in theirs]
     return RunComparison(

@@ -7,7 +7,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.run.fields import RunFields
 from runcard.errors import StoreError
 from runcard.files import failure, printable
-from runcard.operations.checks.show import ShownRun, show
+from runcard.operations.checks.show import ShownRun, show_run
 from runcard.store import layout
 from runcard.store.archives.bundles.pack import pack
 from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
@@ -30,7 +30,7 @@ def export_bundle(
     """
     record = open_record(run)
     record.problems()  # an archive is read here: its own document counts, not the copy beside it
-    shown = show(record)
+    shown = show_run(record)
     _check_closed(shown)
     _check_intact(record)
     name = record.name

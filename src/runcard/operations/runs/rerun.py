@@ -28,7 +28,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.observe.notebook import NOTEBOOK
-from runcard.operations.checks.show import ShownRun, show
+from runcard.operations.checks.show import ShownRun, show_run
 from runcard.operations.checks.verify import damage_of
 from runcard.operations.runs.compare import RunComparison, compare
 from runcard.operations.runs.environment_differences import (
@@ -208,11 +208,34 @@ def _compare_or_fail(old: Record, new: Record | str, failures: list[RuncardError
         return None
 
 
+def rerun(
+    run: str | os.PathLike[str],
+    *,
+    outputs: str | os.PathLike[str] | None = None,
+    compare_all: bool = False,
+    trust: bool = False,
+) -> RerunResult:
+    """Run the command of a recorded run again, in the current directory, and compare the results.
+
+    The command reads and writes the standard streams of this process. `trust` allows a command that this user did not record
+    on this machine, or whose record fails verification. A program that recorded several runs makes all of them again;
+    with `compare_all` each of them is compared.
+    """
+    plan = plan_rerun(run, outputs=None if outputs is None else os.fspath(outputs))
+    if not trust and not plan.trust.is_trusted:
+        why = plan.trust.damage or "you did not record it on this machine"
+        raise StoreError(
+            f"{printable(plan.path)} is not run again: {why}",
+            hint="look at its command, then pass trust=True",
+        )
+    return plan.rerun(compare_all=compare_all)
+
+
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> RerunPlan:
     """Read a run and find what has changed since; raises an error when it cannot be run again from its record."""
     record = open_record(path)
     record.problems()  # an archive is read here: its own document counts, not the copy beside it
-    shown = show(record)
+    shown = show_run(record)
     document = shown.document
     _check_can_run(shown)
     command, variables = _command(shown)
@@ -248,7 +271,7 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
         return None
     if os.path.commonpath([inside, here]) != inside:
         return None
-    document = show(record).document
+    document = show_run(record).document
     stated = document["generation"].get("directory")
     digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
     directory = stated and os.path.normpath(os.path.join(os.path.abspath(record.directory), stated))

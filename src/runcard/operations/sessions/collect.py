@@ -212,7 +212,7 @@ def check_quota(store: str, gigabytes: float | None) -> None:
     """Raise StoreError if a store has as many bytes as it may have."""
     if gigabytes is None:
         return
-    from runcard.operations.archives.prune import store_size  # noqa: PLC0415 - few have a quota
+    from runcard.operations.archives.candidates import store_size  # noqa: PLC0415 - few have a quota
 
     if store_size(store) >= gigabytes * 1_000_000_000:
         raise StoreError(

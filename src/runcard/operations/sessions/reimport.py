@@ -23,7 +23,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.archives.prune import Candidate, copies_of, delete, reason_to_keep
+from runcard.operations.archives.candidates import Candidate, copies_of, delete, reason_to_keep
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.source_changes import (
     Change,

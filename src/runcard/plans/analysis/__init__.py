@@ -1,12 +1,16 @@
 """The analyzer: from the source of a Ruby method to its plan, by parsing. The same source gives the same bytes.
 
-    analyze(path, method_ref, root=None, files=None) -> Analysis
+    analyze(path, method_ref, root=None, files=None, options=None) -> Analysis
         path            the Ruby file
         method_ref      `MethodRef(class_name, method, method_type)`; only the method is required, if it is unambiguous
         root            the project; by default the nearest directory above with `.git` or a `Gemfile`
         files           `ProjectFiles()`, shared by many sources: the models and factories of their project are read once
-    analyze_all(path, root=None, files=None) -> list[Analysis]
+        options         `AnalysisOptions(is_deep=…, all_factories=…)`
+    analyze_all(path, root=None, files=None, options=None) -> list[Analysis]
                         every method of the file that has a body, in the order of the text
+
+    method_digests(path, root=None, is_deep=False) -> dict[MethodRef, str]
+                        the digest of each method, which tells whether its plan is still fresh
 
     Analysis
         .plan           the whole plan as data, version 2.0, valid
@@ -19,8 +23,11 @@ A file that cannot be read and a method that does not exist raise RuncardError; 
     analyzer         a source, a method of it, the plan
     method_source    the source of a method: body, parameters, private methods, predicates
     control_flow     `if`, `unless`, `case`, loops: all questions of a method, with their paths; `rescues` for `rescue`
-    conditions       expression → condition, with `comparisons` (literals, ranges, `case/in`) and `vocabulary` (words)
+    conditions       expression → condition, joined of `expression_questions`
+    comparisons      literals, ranges, `case/in`; `vocabulary` has opposites and actions
+    assignments      what variables were assigned, and when they are present; `memoization` for `@x ||= y`
     subjects         what a condition is about, and its name
+    phrases          a predicate as an English clause, with `english_words`; `wording` for all states
     questions        questions, their answers, and paths
     declared_values  enums and state machines of a class
     project_context  models and factories of the project, level of the test
@@ -29,7 +36,22 @@ A file that cannot be read and a method that does not exist raise RuncardError; 
     characteristics  all of it as a plan lists it
 """
 
-from runcard.plans.analysis.analyzer import VERSION, Analysis, analyze, analyze_all
+from runcard.plans.analysis.analyzer import (
+    VERSION,
+    Analysis,
+    AnalysisOptions,
+    analyze,
+    analyze_all,
+    method_digests,
+)
 from runcard.plans.analysis.project_context import ProjectFiles
 
-__all__ = ["VERSION", "Analysis", "ProjectFiles", "analyze", "analyze_all"]
+__all__ = [
+    "VERSION",
+    "Analysis",
+    "AnalysisOptions",
+    "ProjectFiles",
+    "analyze",
+    "analyze_all",
+    "method_digests",
+]

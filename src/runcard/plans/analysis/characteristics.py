@@ -10,6 +10,7 @@ from runcard.plans.analysis.project_context import Models
 from runcard.plans.analysis.questions import Bounds, MethodFlow, Question, RescueOutcome, Threshold
 from runcard.plans.analysis.states import Characteristic, Characteristics, Requirement
 from runcard.plans.analysis.vocabulary import GOOD
+from runcard.plans.analysis.wording import wording_of
 from runcard.plans.ruby.rails import camelize
 
 
@@ -48,21 +49,16 @@ def characteristics_of(
         ]
         data |= _thresholds(characteristic)
         data["setup"] = _setup(characteristic, class_name, method, context)
+        data["wording"] = wording_of(characteristic)
         data |= _origin(characteristic, file)
         result.append(data)
     return result
 
 
 def _put_happy_first(characteristic: Characteristic, terminal: set[str]) -> None:
-    """Of the two states of a range, the one in which the method continues comes first."""
-    first = characteristic.states[0]
-    if (
-        characteristic.type == "range"
-        and len(characteristic.states) == 2
-        and terminal == {first}
-        and first not in GOOD
-    ):
-        characteristic.states.reverse()
+    """States in which the method continues come before those in which it ends; a sequence keeps its order."""
+    if characteristic.type != "sequential" and terminal and characteristic.states[0] not in GOOD:
+        characteristic.states.sort(key=lambda state: state in terminal)
 
 
 def _dependency(requirement: Requirement | None, level: int) -> JsonObject:
@@ -85,6 +81,11 @@ def _thresholds(characteristic: Characteristic) -> JsonObject:
     thresholds: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
     if len(comparisons) > 1:
         thresholds["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in comparisons]
+    if characteristic.line is not None:
+        known = characteristic.line.comparisons()
+        thresholds["state_thresholds"] = {
+            state: known[state] for state in characteristic.states if state in known
+        }
     return thresholds
 
 

@@ -2,58 +2,61 @@
 
 from dataclasses import replace
 
-from runcard.plans.analysis.comparisons import AND, KINDS, OR, ORDERINGS, SIGNS, Comparisons
+from runcard.plans.analysis.assignments import Assignments, PresenceReader
+from runcard.plans.analysis.comparisons import AND, KINDS, OR, ORDERINGS, SIGNS
 from runcard.plans.analysis.declared_values import ConditionContext
+from runcard.plans.analysis.expression_questions import ExpressionQuestions, noun_of, pair_wording
 from runcard.plans.analysis.method_source import PredicateGuard, read_predicate
+from runcard.plans.analysis.phrases import (
+    being,
+)
 from runcard.plans.analysis.questions import (
-    Answer,
     Both,
-    Choice,
     Condition,
-    DeclaredValues,
     Not,
     Pair,
     Question,
+    Truth,
     either,
+    negation,
 )
-from runcard.plans.analysis.subjects import Subject, argument_words, one_line, slug, subject_of, unwrapped
+from runcard.plans.analysis.subjects import (
+    one_line,
+    subject_of,
+    unwrapped,
+)
 from runcard.plans.analysis.vocabulary import (
-    ACTIONS,
-    FAILED,
-    OWN_ACTIONS,
     PRESENCES,
-    SUCCEEDED,
-    TRUTHY,
-    pair_of,
 )
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of
 
 MAX_DEPTH = 100  # nested conditions
 _NOT = {"!", "not"}
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
 _MATCHES = {"match?", "match"}
-_REMOVALS = {"delete", "delete!"}  # from a hash or list, when the argument is a literal
 _STATEMENTS = {"case", "case_match", "begin", "while", "until", "for", "if_modifier", "unless_modifier"}
 _BRANCHES = {"if", "unless", "conditional"}
 _LITERALS = {"true", "false", "nil", "integer", "float", "string", "simple_symbol", "array", "hash", "lambda"}
+_VARIABLES = {"identifier", "instance_variable"}
+_POSITIVE = {"nil?": None, "blank?": "present?", "empty?": "any?", "none?": "any?"}  # the opposite question
 
 
-class Conditions:
+class Conditions(ExpressionQuestions):
     """Reads the conditions of one text."""
 
     def __init__(self, code: Code, literals: Literals, context: ConditionContext) -> None:
-        self._code, self._text_of = code, code.text_of
-        self._literals, self._context = literals, context
-        self.comparisons = Comparisons(code, literals)
-        self.via: str | None = None  # the private method that is being read
+        super().__init__(code, literals, context)
         self._depth = 0
         self.too_deep: int | None = None  # the first line that was left out
-        self.variables: dict[
-            str, Node | None
-        ] = {}  # conditions assigned to local variables; None for several
-        self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
+        self.is_deep = False  # whether private methods are read, too
+        self._presences = PresenceReader(code, self.comparisons, self.assignments, self._value_present)
+
+    def enter(self, assignments: Assignments) -> Assignments:
+        """Read another method, whose variables are others; returns those of the method before."""
+        before, self.assignments = self.assignments, assignments
+        self._presences = PresenceReader(self._code, self.comparisons, assignments, self._value_present)
+        return before
 
     def read(self, node: Node) -> Condition | None:
         """The condition of an expression; None for a constant."""
@@ -82,20 +85,33 @@ class Conditions:
             and (left := field_of(node, "left"))
             and (right := field_of(node, "right"))
         ):
-            return (
-                self.read(right) if self.comparisons.is_condition(right) else self._presence(node, left, None)
-            )
+            linked = self._presences.of_value(right, None)
+            return _condition(linked) if linked is not None else self._presence_question(node, left, None)
         if node.type == "operator_assignment" and (left := field_of(node, "left")):
-            return self._presence(node, left, None)
+            return self._presence_question(node, left, None)
         if node.type == "rescue_modifier" and (body := field_of(node, "body")):
             return self.read(body)
         if node.type in _BRANCHES:
             return self._conditional(node)
         if node.type in _LITERALS | _STATEMENTS:
             return None
-        if node.type == "identifier" and (expanded := self._expanded(self._text_of(node))):
-            return expanded
+        if node.type in _VARIABLES:
+            return self._variable(node)
         return self._call(node) if node.type == "call" else self._truth(node)
+
+    def _variable(self, node: Node) -> Condition | None:
+        linked = self._presences.of_variable(node, None)
+        if linked is not None:
+            return _condition(linked)
+        return self._expanded(self._text_of(node)) or self._truth(node)
+
+    def _value_present(self, node: Node, predicate: str | None) -> Condition | None:
+        """The condition that a value is present; not by what it was assigned."""
+        if predicate is None and node.type not in _VARIABLES:
+            return self.read(node)
+        if predicate is None and node.type == "identifier":
+            return self._truth(node)
+        return self._presence_question(node, node, predicate)
 
     def _conditional(self, node: Node) -> Condition | None:
         """`a ? b : c` as a condition: `(a && b) || (!a && c)`."""
@@ -115,23 +131,19 @@ class Conditions:
         return None if branch is None else self.read(branch)
 
     def _expanded(self, name: str) -> Condition | None:
-        """The condition behind a name: one assigned to a variable, or the body of a private predicate."""
-        assigned = self.variables.pop(name, None)
-        if assigned is not None:
-            condition = self.read(assigned)  # inside it, the same name is another value
-            self.variables[name] = assigned
-            return condition
-        known = self.privates.get(name) if self.via is None else None
+        """The condition in the body of a private predicate, if private methods are read."""
+        known = self.privates.get(name) if self.via is None and self.is_deep else None
         predicate = read_predicate(self._code, known) if known else None
         if predicate is None or predicate[1].type in _STATEMENTS | _BRANCHES:
             return None
         if not (predicate[0] or self.comparisons.is_condition(predicate[1])):
             return None
-        self.via = name
+        self.via, outside = name, self.enter(Assignments())
         try:
             return self._predicate_body(*predicate)
         finally:
             self.via = None
+            self.enter(outside)
 
     def _predicate_body(self, guards: list[PredicateGuard], last: Node) -> Condition | None:
         """The body of a predicate as one condition."""
@@ -183,16 +195,12 @@ class Conditions:
             left, right, operator = right, left, _FLIPPED[operator]
         return self.safely(left, self._bounds(node, left, operator, right))
 
-    def _bounds(self, node: Node, left: Node, operator: str, right: Node) -> Question:
-        subject = subject_of(self._code, left)
-        return self._ask(node, subject, "range", subject.name, self.comparisons.bounds(operator, right))
-
     def safely(self, node: Node, condition: Condition | None) -> Condition | None:
         """A condition on `a&.b`, after the question whether `a` is present."""
         at: Node | None = node
         while at is not None and at.type == "call" and condition is not None:
             receiver = field_of(at, "receiver")
-            if receiver is not None and _is_safe(at):
+            if receiver is not None and _is_safe(self._code, at):
                 condition = self._behind_presence(receiver, condition)
             at = receiver
         return condition
@@ -200,45 +208,14 @@ class Conditions:
     def _equal(self, node: Node, left: Node, right: Node, operator: str) -> Condition | None:
         if operator == "===" or (self.comparisons.is_value(left) and not self.comparisons.is_value(right)):
             left, right = right, left
-        subject = subject_of(self._code, left)
+        subject = self._subject(left)
         if operator in {"=~", "!~"}:
             return self._matched(node, subject, right)
         if unwrapped(self._code, right).type == "nil":
             return self._presence(node, left, "nil?")
         if not self.comparisons.is_value(right) and operator != "===":
-            other = subject_of(self._code, right)
-            pair = Pair("equal", "different", equals=self.comparisons.threshold(right))
-            return self._pair(node, subject, f"equals_{other.name}", pair)
+            return self._same(node, left, right)
         return self.choice(left, [right], node)
-
-    def _matched(self, node: Node, subject: Subject, pattern: Node) -> Question:
-        """Whether a text matches a regular expression; each expression is its own question."""
-        key = f"{subject.key}.match({self._text_of(pattern)})"
-        return self._ask(node, subject, "pair", f"{subject.name}_match", Pair("match", "no_match"), key)
-
-    def choice(
-        self, value: Node, patterns: list[Node], node: Node, *, is_closed: bool = False, numbers: bool = False
-    ) -> Question:
-        """Whether a value is one of some literals, or matches one of some patterns."""
-        subject = subject_of(self._code, value)
-        if numbers:
-            bounds = self.comparisons.intervals(patterns, is_closed=is_closed)
-            return self._ask(node, subject, "range", subject.name, bounds)
-        values = tuple(dict.fromkeys(name for at in patterns for name in self.comparisons.names(at)))
-        return self._value_choice(node, subject, values, is_closed=is_closed)
-
-    def _value_choice(
-        self, node: Node, subject: Subject, values: tuple[str, ...], *, is_closed: bool = False
-    ) -> Question:
-        declared = self._declared(subject)
-        if declared is not None and not set(values) <= set(declared.values):
-            declared = None
-        return self._ask(node, subject, "value", subject.name, Choice(values, is_closed, declared))
-
-    def _declared(self, subject: Subject) -> DeclaredValues | None:
-        owner, _, attribute = subject.key.rpartition(".")
-        declarations = self._context.of_model.declarations(owner) if owner else self._context.own
-        return declarations.of(attribute)
 
     def _call(self, node: Node) -> Condition | None:
         method, receiver = field_of(node, "method"), field_of(node, "receiver")
@@ -253,19 +230,28 @@ class Conditions:
     def _behind_presence(self, receiver: Node, condition: Condition) -> Condition:
         """`user&.active?` asks whether `user` is present before it asks whether it is active."""
         presence = self.presence(receiver)
-        if isinstance(condition, Question) and condition.key == presence.key:
+        if presence is None or presence == condition:
+            return condition
+        if (
+            isinstance(condition, Question)
+            and isinstance(presence, Question)
+            and condition.key == presence.key
+        ):
             return condition
         return Both(presence, condition)
 
-    def presence(self, node: Node) -> Question:
-        """Whether a value is present."""
+    def presence(self, node: Node) -> Condition | None:
+        """Whether a value is present; None if it always or never is."""
         return self._presence(node, node, None)
 
-    def default_assignment(self, left: Node, node: Node) -> Question:
+    def default_assignment(self, left: Node, node: Node) -> Condition | None:
         """Whether the left side of `||=` is present already."""
-        question, operator = self._presence(node, left, None), field_of(node, "operator")
+        condition, operator = self._presence(node, left, None), field_of(node, "operator")
+        if not isinstance(condition, Question):
+            return condition
         return replace(
-            question, text=f"{one_line(self._text_of(left))} {self._text_of(operator) if operator else '||='}"
+            condition,
+            text=f"{one_line(self._text_of(left))} {self._text_of(operator) if operator else '||='}",
         )
 
     def _method_call(self, node: Node, name: str, receiver: Node | None) -> Condition | None:
@@ -291,10 +277,6 @@ class Conditions:
             return self._predicate(node, name, receiver)
         return self._truth(node)
 
-    def _ask_number(self, node: Node, receiver: Node, operator: str) -> Question:
-        subject = subject_of(self._code, receiver)
-        return self._ask(node, subject, "range", subject.name, self.comparisons.bounds(operator, None))
-
     def _membership(self, node: Node, name: str, receiver: Node, arguments: list[Node]) -> Condition | None:
         """`x.in?(list)`, `list.include?(x)`, `x.between?(a, b)`, `(a..b).cover?(x)`."""
         if name == "between?" and len(arguments) == 2:
@@ -313,102 +295,35 @@ class Conditions:
             return self.choice(value, [listed], node, numbers=True)
         if values := self.comparisons.list_names(listed):
             return self._value_choice(node, subject_of(self._code, value), tuple(dict.fromkeys(values)))
-        if listed.type not in {"constant", "scope_resolution"}:
-            return None
-        subject, name = subject_of(self._code, value), underscore(self._text_of(listed).rpartition("::")[2])
-        return self._pair(node, subject, f"in_{name}", Pair("included", "excluded"))
-
-    def _kind(self, node: Node, receiver: Node, kind: Node) -> Question:
-        subject = subject_of(self._code, receiver)
-        name = f"{subject.name}_class"
-        key = replace(subject, key=f"{subject.key}.class", name=name)
-        return self._value_choice(node, key, tuple(self.comparisons.names(kind)))
-
-    def _predicate(self, node: Node, name: str, receiver: Node | None) -> Question:
-        owner = None if receiver is None or receiver.type == "self" else subject_of(self._code, receiver)
-        declarations = self._context.of_model.declarations(owner.key) if owner else self._context.own
-        if name in declarations.predicates and not children(field_of(node, "arguments")):
-            attribute, value = declarations.predicates[name]
-            prefix, dot = (f"{owner.name}_", f"{owner.key}.") if owner else ("", "")
-            of = Subject(
-                f"{dot}{attribute}",
-                f"{prefix}{attribute}",
-                one_line(self._text_of(node)),
-                owner.root if owner else attribute,
-            )
-            return self._value_choice(node, of, (value,))
-        pair = pair_of(slug(name.rstrip("?")))
-        subject = subject_of(self._code, node)
-        if extra := argument_words(self._code, node):
-            pair = Pair(f"{pair.positive}_{extra}", f"{pair.negative}_{extra}", pair.holds)
-        whole = f"{owner.name}_{pair.positive}" if owner else pair.positive
-        key = f"{owner.key if owner else ''}.{pair.positive}({_arguments(self._code, node)})"
-        question = self._ask(node, subject, "pair", whole, pair, key)
-        is_own = owner is None and self.via is None and name in self.privates
-        return replace(question, via=name) if is_own else question
-
-    def _presence(self, node: Node, of: Node, predicate: str | None) -> Question:
-        subject = subject_of(self._code, of)
-        answer = PRESENCES[predicate] if predicate else TRUTHY
-        return self._ask(node, subject, "presence", f"{subject.name}_present", answer)
-
-    def _truth(self, node: Node) -> Question:
-        """An expression tested for truth: a flag, the success of an action, or presence."""
-        subject = subject_of(self._code, node)
-        if node.type == "identifier" and self._text_of(node).endswith("?"):
-            return self._predicate(node, self._text_of(node), None)
-        if subject.key in self._context.flags:
-            answer = Pair("enabled", "disabled")
-            return self._ask(node, subject, "pair", subject.name, answer, subject.key)
-        if self._is_action(node):
-            return self._ask(node, subject, "pair", subject.name, Pair(SUCCEEDED, FAILED), subject.key)
-        return self._presence(node, node, None)
-
-    def _is_action(self, node: Node) -> bool:
-        """Whether a call is made for its effect and returns whether it succeeded."""
-        if node.type == "identifier":
-            return self._text_of(node) in OWN_ACTIONS
-        method = field_of(node, "method") if node.type == "call" else None
-        if method is None or self._text_of(method).rstrip("!") not in ACTIONS:
-            return False
-        first = next(iter(children(field_of(node, "arguments"))), None)
-        takes_out = (
-            self._text_of(method) in _REMOVALS and first is not None and self.comparisons.is_value(first)
+        if self.comparisons.is_value(value):
+            return None  # a list that has a certain value: a predicate of the list
+        subject, other = subject_of(self._code, value), subject_of(self._code, listed)
+        pair, noun = Pair("included", "excluded"), noun_of(subject.name)
+        wording = pair_wording(
+            noun, pair, *(f"{being(noun)} {word} {noun_of(other.name)}" for word in ("in", "not in"))
         )
-        return not takes_out  # which returns the removed value
+        question = self._pair(node, subject, f"in_{other.name}", pair)
+        return replace(question, key=("pair", f"{subject.key}.in({other.key})"), wording=wording)
 
-    def _pair(self, node: Node, subject: Subject, word: str, pair: Pair) -> Question:
-        return self._ask(node, subject, "pair", f"{subject.name}_{word}", pair, f"{subject.key}.{word}")
-
-    def _ask(
-        self, node: Node, subject: Subject, kind: str, name: str, answer: Answer, key: str | None = None
-    ) -> Question:
-        return Question(
-            subject,
-            (kind, subject.key if key is None else key),
-            slug(name),
-            answer,
-            self._text(node),
-            line_of(node),
-            self.via,
-        )
-
-    def _text(self, node: Node) -> str:
-        """A condition as written; of a clause, the text before its body."""
-        if node.type not in {"when", "in_clause"}:
-            return one_line(self._text_of(node))
-        body, value = field_of(node, "body"), field_of(node.parent, "value") if node.parent else None
-        end = body.start_byte if body else node.end_byte
-        clause = self._code.text[node.start_byte : end].decode("utf-8", "replace")
-        return one_line(f"case {self._text_of(value) if value else ''} {clause}")
+    def _presence(self, node: Node, of: Node, predicate: str | None) -> Condition | None:
+        """Whether a value is present; of a variable, by what it was assigned."""
+        plain = unwrapped(self._code, of)
+        if plain.type in _VARIABLES:
+            is_negative = predicate in _POSITIVE
+            asked = _POSITIVE.get(predicate or "", predicate)
+            linked = self._presences.of_variable(plain, asked)
+            if linked is not None:
+                return _condition(negation(linked) if is_negative else linked)
+        return self._presence_question(node, of, predicate)
 
 
-def _is_safe(node: Node) -> bool:
-    operator = field_of(node, "operator")
-    return operator is not None and operator.type == "&."
+def _condition(truth: Truth) -> Condition | None:
+    """A truth as a condition; None if it always or never holds."""
+    return None if truth is None or isinstance(truth, bool) else truth
 
 
-def _arguments(code: Code, node: Node) -> str:
-    arguments = field_of(node, "arguments")
-    block = field_of(node, "block")
-    return "".join(code.text_of(part) for part in (arguments, block) if part is not None)
+def _is_safe(code: Code, node: Node) -> bool:
+    operator, method = field_of(node, "operator"), field_of(node, "method")
+    return (operator is not None and operator.type == "&.") or (
+        method is not None and code.text_of(method) == "try"
+    )

@@ -5,11 +5,15 @@ leaves the method. A guard in block form (`if x … return … end`) is on the p
 modifier (`return if x`) is not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
+from runcard.plans.analysis.assignments import Assignments
 from runcard.plans.analysis.comparisons import AND, OR
 from runcard.plans.analysis.conditions import Conditions
+from runcard.plans.analysis.memoization import is_memo, is_memoization
+from runcard.plans.analysis.method_source import Raises, raises_error
 from runcard.plans.analysis.questions import (
     Both,
     Condition,
@@ -31,6 +35,7 @@ RETURN, RAISE, SKIP = "return", "raise", "next"
 
 _RAISING_CALLS = {"raise", "fail", "throw", "exit", "abort"}
 _RESPONSES = {"render", "redirect_to", "redirect_back", "redirect_back_or_to", "head"}
+_VARIABLES = {"identifier", "instance_variable"}
 _JUMPS = {"next", "break", "redo", "retry"}
 _NOT_WALKED = METHODS | {"class", "module", "singleton_class", "comment"}
 _SEQUENCES = {"body_statement", "begin", "then", "else", "do", "block_body", "parenthesized_statements"}
@@ -41,11 +46,12 @@ class Walker:
     """Walks the body of one method, and of the private methods that it calls."""
 
     def __init__(self, code: Code, conditions: Conditions, privates: Mapping[str, Node]) -> None:
-        self._text_of = code.text_of
+        self._code, self._text_of = code, code.text_of
         self._conditions, self._privates = conditions, privates
         self._comparisons = conditions.comparisons
         self._rescues = RescueReader(code)
         self._depth = 0
+        self._blocks = 0  # how many blocks and loops were entered
         self.flow = MethodFlow([], [])
 
     def walk(self, node: Node | None, path: Path, *, tail: bool = False) -> FlowResult:
@@ -56,6 +62,7 @@ class Walker:
             self.flow.too_deep = self.flow.too_deep or line_of(node)
             return FlowResult()
         self._depth += 1
+        self._conditions.assignments.path = path
         try:
             return self._walk(node, path, tail=tail)
         finally:
@@ -75,9 +82,13 @@ class Walker:
             return FlowResult(RETURN)
         return FlowResult(SKIP) if leaves else FlowResult()
 
+    def _read(self, node: Node, path: Path) -> Condition | None:
+        self._conditions.assignments.path = path
+        return self._conditions.read(node)
+
     def _identifier(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
         if self._text_of(node) in self._privates:
-            return self._inlined(self._text_of(node), path)
+            return self._helper(node, self._text_of(node), path)
         return FlowResult(RAISE) if self._text_of(node) in _RAISING_CALLS else FlowResult()
 
     # Sequences
@@ -114,7 +125,8 @@ class Walker:
         ends = [flow.ends]
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
-            result = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
+            with self._own_variables():
+                result = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
             self._note_exit(path, question, result, truth=True)
             ends.append(result.ends)
         fine: Path = tuple((question, False) for question in raised)
@@ -137,6 +149,8 @@ class Walker:
 
     def _if(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         """`if`, `unless` and `? :`, with all `elsif` branches and `else`."""
+        if is_memoization(self._code, node):
+            return self._memoized(node, path)
         steps: list[tuple[Node, Node | None]] = []
         at: Node | None = node
         while at is not None and at.type in {"if", "unless", "elsif", "conditional"}:
@@ -147,7 +161,7 @@ class Walker:
             at = field_of(at, "alternative")
             if node.type == "conditional":
                 break
-        conditions = as_exclusive_choice([self._conditions.read(test) for test, _ in steps])
+        conditions = as_exclusive_choice([self._read(test, path) for test, _ in steps])
         if node.type == "unless":
             conditions = [Not(condition) if condition else None for condition in conditions]
         branches: list[tuple[Path, Condition | None, FlowResult]] = []
@@ -170,13 +184,20 @@ class Walker:
         test = field_of(node, "condition")
         if test is None:
             return FlowResult()
-        condition = self._conditions.read(test)
+        if is_memoization(self._code, node):
+            return self._memoized(node, path)
+        condition = self._read(test, path)
         if condition is not None and node.type == "unless_modifier":
             condition = Not(condition)
         self._ask(condition, path)
         self._walk_operands(test, path)
         flow = self.walk(field_of(node, "body"), then(path, condition, truth=True), tail=tail)
         return self._joined(path, condition, flow, FlowResult(), both=False)
+
+    def _memoized(self, node: Node, path: Path) -> FlowResult:
+        """`@x = … unless @x` and `return @x if @x`: what is walked is the value."""
+        self.walk(field_of(node, "body") or field_of(node, "consequence"), path)
+        return FlowResult()
 
     def _joined(
         self, path: Path, condition: Condition | None, first: FlowResult, second: FlowResult, *, both: bool
@@ -200,11 +221,12 @@ class Walker:
 
     def _loop(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
         test = field_of(node, "condition")
-        condition = self._conditions.read(test) if test else None
+        condition = self._read(test, path) if test else None
         if test is not None:
             self._ask(condition, path)
             self._walk_operands(test, path)
-        self.walk(field_of(node, "body"), then(path, condition, truth=node.type.startswith("while")))
+        with self._own_variables():
+            self.walk(field_of(node, "body"), then(path, condition, truth=node.type.startswith("while")))
         return FlowResult()
 
     # Cases
@@ -260,16 +282,16 @@ class Walker:
         left, right, operator = (field_of(node, name) for name in ("left", "right", "operator"))
         if left is None or right is None or operator is None or operator.type not in AND | OR:
             if tail and self._comparisons.is_comparison(node):
-                self._ask(self._conditions.read(node), path)
+                self._ask(self._read(node, path), path)
             return self._generic(node, path)
         if self._comparisons.is_condition(right):
-            self._ask(self._conditions.read(node), path)
+            self._ask(self._read(node, path), path)
             self._walk_operands(node, path)
             return FlowResult()
         if right.type == "return" and operator.type in AND and self._is_response(left):
             self.walk(left, path)
             return self.walk(right, path)
-        condition, truth = self._conditions.read(left), operator.type in AND
+        condition, truth = self._read(left, path), operator.type in AND
         self._ask(condition, path)
         self._walk_operands(left, path)
         flow = self.walk(right, then(path, condition, truth=truth), tail=tail)
@@ -280,17 +302,22 @@ class Walker:
     def _unary(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         operand = field_of(node, "operand")
         if tail and operand is not None and self._comparisons.is_comparison(operand):
-            self._ask(self._conditions.read(node), path)
+            self._ask(self._read(node, path), path)
         return self._generic(node, path)
 
     def _assignment(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
-        """Remember `premium = user.premium?`: a later condition on the variable is a condition on this."""
+        """Remember what a variable is assigned: a later condition on it is one on this value."""
         left, right = field_of(node, "left"), field_of(node, "right")
         self.walk(right, path)
-        if left is not None and left.type == "identifier":
-            name, known = self._text_of(left), self._conditions.variables
-            is_clear = name not in known and right is not None and self._comparisons.is_condition(right)
-            known[name] = right if is_clear else None
+        self._conditions.assignments.path = path
+        targets = children(left) if left is not None and left.type == "left_assignment_list" else [left]
+        for target in targets:
+            if target is not None and target.type in _VARIABLES:
+                value = right if len(targets) == 1 else None
+                self._conditions.assignments.add(self._text_of(target), value)
+        is_kept = left is not None and left.type in {"instance_variable", "call"}
+        if is_kept and right is not None and self._comparisons.is_predicate(right):
+            self._ask(self._read(right, path), path)  # what it stores is a result, too
         return FlowResult()
 
     def _is_response(self, node: Node) -> bool:
@@ -302,23 +329,33 @@ class Walker:
         left, right, operator = (field_of(node, name) for name in ("left", "right", "operator"))
         if left is None or operator is None or operator.type not in {"||=", "&&="}:
             return self._generic(node, path)
-        question = self._conditions.default_assignment(left, node)
-        self._ask(question, path)
-        self.walk(right, (*path, (question, operator.type == "&&=")))
+        if operator.type == "||=" and is_memo(left):
+            return self.walk(right, path)
+        self._conditions.assignments.path = path
+        condition = self._conditions.default_assignment(left, node)
+        self._ask(condition, path)
+        self.walk(right, then(path, condition, truth=operator.type == "&&="))
+        self._conditions.assignments.path = path
+        if left.type in _VARIABLES:
+            is_default = operator.type == "||="
+            self._conditions.assignments.add(
+                self._text_of(left), right if is_default else None, is_default=is_default
+            )
         return FlowResult()
 
     def _call(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
         name = self._text_of(method) if method else ""
         if tail and self._comparisons.is_comparison(node):
-            self._ask(self._conditions.read(node), path)
+            self._ask(self._read(node, path), path)
         self.walk(receiver, path)
         inner = path
         operator = field_of(node, "operator")
         if receiver is not None and operator is not None and operator.type == "&.":
+            self._conditions.assignments.path = path
             presence = self._conditions.presence(receiver)
             self._ask(presence, path)
-            inner = (*path, (presence, True))
+            inner = then(path, presence, truth=True)
         for argument in children(field_of(node, "arguments")):
             self.walk(argument, inner)
         if block := field_of(node, "block"):
@@ -327,12 +364,35 @@ class Walker:
             if name in _RAISING_CALLS and receiver is None:
                 return FlowResult(RAISE)
             if name in self._privates:
-                return self._inlined(name, path)
+                return self._helper(node, name, path)
+        return FlowResult()
+
+    def _helper(self, node: Node, name: str, path: Path) -> FlowResult:
+        """A call of a private method: one condition if it can raise an error; with `deep`, its body."""
+        if self._conditions.is_deep:
+            return self._inlined(name, path)
+        raises = raises_error(self._code, self._privates[name])
+        if raises is not Raises.SOMETIMES:
+            return FlowResult(RAISE if raises is Raises.ALWAYS else None)
+        question = self._conditions.helper(node, name)
+        self._ask(question, path)
+        self._note_exit(path, question, FlowResult(RAISE), truth=False)
         return FlowResult()
 
     def _block(self, block: Node, path: Path) -> None:
         body = field_of(block, "body")
-        self.walk(body if block.type in BLOCKS else block, path)
+        with self._own_variables():
+            self.walk(body if block.type in BLOCKS else block, path)
+
+    @contextmanager
+    def _own_variables(self) -> Iterator[None]:
+        """Walk a block or loop: what is assigned there may be assigned never or often."""
+        assignments = self._conditions.assignments
+        outside = assignments.blocks
+        self._blocks += 1
+        assignments.blocks = (*outside, self._blocks)
+        yield
+        assignments.blocks = outside
 
     def _walk_operands(self, condition: Node, path: Path) -> None:
         """Walk the operands of a condition: blocks, arguments, assignments."""
@@ -361,11 +421,11 @@ class Walker:
         """Walk the body of a private method where it is called; one level deep."""
         if self._conditions.via is not None:
             return FlowResult()
-        outside, self._conditions.variables = self._conditions.variables, {}
+        outside = self._conditions.enter(Assignments())
         self._conditions.via = name
         flow = self.walk(self._privates[name], path)
         self._conditions.via = None
-        self._conditions.variables = outside
+        self._conditions.enter(outside)
         return FlowResult(RAISE if flow.ends == RAISE else None)
 
     # Plain functions: bound methods would make a reference cycle that keeps the syntax tree alive.

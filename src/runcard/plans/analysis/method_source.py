@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
@@ -202,3 +203,62 @@ def _guard(code: Code, node: Node) -> PredicateGuard | None:
     if answer not in {"return true", "return false"}:
         return None
     return PredicateGuard(condition, node.type.startswith("unless"), answer == "return true")
+
+
+_BRANCHES = {
+    "if",
+    "unless",
+    "conditional",
+    "case",
+    "case_match",
+    "if_modifier",
+    "unless_modifier",
+    "rescue",
+    "while",
+}
+
+
+def has_branches(body: Node) -> bool:
+    """Whether a method has branches."""
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if node.type in _BRANCHES:
+            return True
+        waiting += node.named_children
+    return False
+
+
+class Raises(Enum):
+    """Whether a method raises an error."""
+
+    NEVER = "never"
+    SOMETIMES = "sometimes"
+    ALWAYS = "always"
+
+
+_RAISING = {"raise", "fail"}
+
+
+def raises_error(code: Code, body: Node) -> Raises:
+    """Whether a method raises an error by itself; one that it rescues does not count."""
+    statements = children(body) if body.type == "body_statement" else [body]
+    if any(part.type == "rescue" for part in statements):
+        return Raises.NEVER
+    if any(_is_raise(code, part) for part in statements):
+        return Raises.ALWAYS
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
+        inner = children(node)
+        if node.type in METHODS | {"lambda"} or any(part.type == "rescue" for part in inner):
+            continue
+        if _is_raise(code, node):
+            return Raises.SOMETIMES
+        waiting += inner
+    return Raises.NEVER
+
+
+def _is_raise(code: Code, node: Node) -> bool:
+    method = field_of(node, "method") if node.type == "call" and field_of(node, "receiver") is None else node
+    return method is not None and method.type == "identifier" and code.text_of(method) in _RAISING

@@ -80,9 +80,17 @@ class RescueOutcome(NamedTuple):
     """Whether code succeeded, or which error it raised."""
 
     errors: tuple[str, ...]
+    classes: tuple[str, ...] = ()  # the same errors, as written
 
 
 Answer = Presence | Pair | Choice | Bounds | RescueOutcome
+
+
+class Wording(NamedTuple):
+    """A subject, and what each state says of it; without a subject, each is a whole clause."""
+
+    subject: str
+    states: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,8 @@ class Question:
     text: str  # the condition, as written
     line: int
     via: str | None = None  # the private method that contains it
+    wording: "Wording | None" = None  # what its answers read like, if their names do not tell
+    counted: Subject | None = None  # what `size`, `length` or `count` is asked of
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,41 @@ Condition = Question | Not | Both
 def either(left: Condition, right: Condition) -> Condition:
     """`left || right`: the second is evaluated only when the first does not hold."""
     return Not(Both(Not(left), Not(right)))
+
+
+Known = Condition | bool  # a condition, or one that always or never holds
+Truth = Known | None  # None: it is not known when it holds
+
+
+def negation(truth: Known) -> Known:
+    if isinstance(truth, bool):
+        return not truth
+    return truth.inner if isinstance(truth, Not) else Not(truth)
+
+
+def conjunction(left: Known, right: Known) -> Known:
+    if left is False or right is False:
+        return False
+    if isinstance(left, bool) or isinstance(right, bool):
+        return right if isinstance(left, bool) else left
+    return left if left == right else Both(left, right)
+
+
+def alternative(left: Known, right: Known) -> Known:
+    return negation(conjunction(negation(left), negation(right)))
+
+
+def chosen(test: Known, yes: Known, no: Known) -> Known:
+    """`test ? yes : no`."""
+    if isinstance(test, bool):
+        return yes if test else no
+    if yes == no:
+        return yes
+    if isinstance(yes, bool):
+        return alternative(test, no) if yes else conjunction(negation(test), no)
+    if isinstance(no, bool):
+        return alternative(negation(test), yes) if no else conjunction(test, yes)
+    return alternative(conjunction(test, yes), conjunction(negation(test), no))
 
 
 def questions_in(condition: Condition) -> list[Question]:

@@ -29,10 +29,25 @@ class NumberLine(NamedTuple):
         high = len(self.names) if interval.high is None else self._position(interval.high) + 1
         return list(self.names[low:high])
 
+    def comparisons(self) -> dict[str, str]:
+        """What is true of a value in each segment: `>= 18 and < 65`."""
+        ends = [None, *self.cuts, None]
+        pairs = itertools.pairwise(ends)
+        return {name: _comparison(low, high) for name, (low, high) in zip(self.names, pairs, strict=True)}
+
     def _position(self, cut: Cut) -> int:
         if cut in self.cuts:
             return self.cuts.index(cut)
         return self.cuts.index(_next_integer(cut))
+
+
+def _comparison(low: Cut | None, high: Cut | None) -> str:
+    if low is not None and high is not None and low.threshold == high.threshold:
+        return f"== {low.threshold.text}"
+    parts = [] if low is None else [f"{'>' if low.is_above else '>='} {low.threshold.text}"]
+    if high is not None:
+        parts.append(f"{'<=' if high.is_above else '<'} {high.threshold.text}")
+    return " and ".join(parts)
 
 
 def number_line(name: str, comparisons: Sequence[Bounds]) -> NumberLine:

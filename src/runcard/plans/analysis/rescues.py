@@ -18,19 +18,25 @@ class RescueReader:
     def raised(self, handler: Node, via: str | None) -> Question:
         """Whether one of the errors of a `rescue` clause was raised."""
         exceptions = field_of(handler, "exceptions")
-        errors = tuple(dict.fromkeys(self._name(error) for error in children(exceptions))) or (FAILED,)
+        raised = {self._name(error): one_line(self._text_of(error)) for error in children(exceptions)}
         text = one_line(f"rescue {self._text_of(exceptions)}" if exceptions else "rescue")
-        return self._question(errors, text, handler, handler.parent or handler, via)
+        return self._question(raised or {FAILED: ""}, text, handler, handler.parent or handler, via)
 
     def raised_inline(self, node: Node, via: str | None) -> Question:
         """Whether the code before an inline `rescue` raised an error."""
-        return self._question((FAILED,), one_line(self._text_of(node)), node, node, via)
+        return self._question({FAILED: ""}, one_line(self._text_of(node)), node, node, via)
 
     @staticmethod
-    def _question(errors: tuple[str, ...], text: str, node: Node, whole: Node, via: str | None) -> Question:
+    def _question(raised: dict[str, str], text: str, node: Node, whole: Node, via: str | None) -> Question:
         subject = Subject(f"outcome@{whole.start_byte}", "outcome", text, "")
         return Question(
-            subject, ("outcome", subject.key), "outcome", RescueOutcome(errors), text, line_of(node), via
+            subject,
+            ("outcome", subject.key),
+            "outcome",
+            RescueOutcome(tuple(raised), tuple(raised.values())),
+            text,
+            line_of(node),
+            via,
         )
 
     def _name(self, error: Node) -> str:

@@ -23,6 +23,7 @@ from runcard.plans.analysis.questions import (
     Threshold,
 )
 from runcard.plans.analysis.ranges import NumberLine, number_line
+from runcard.plans.analysis.subjects import Subject
 from runcard.plans.analysis.vocabulary import GOOD, SUCCEEDED, is_count
 
 Key = tuple[str, str]
@@ -72,6 +73,7 @@ class Characteristics:
             and question.answer.instead_of is not None
             and question.answer.instead_of.key in keys
         }
+        self._emptiness = _asked_for_emptiness(questions)
         resolved = [self._resolved(question) for question in questions]
         self._aliases = _aliases(resolved)
         self._by_key: dict[Key, Characteristic] = {}
@@ -95,6 +97,8 @@ class Characteristics:
         answer = question.answer
         if question.key in self._not_exclusive and isinstance(answer, Choice) and answer.instead_of:
             return answer.instead_of
+        if question.key in self._emptiness and question.counted is not None and isinstance(answer, Bounds):
+            return _as_emptiness(question, question.counted, answer)
         return question
 
     def _key(self, question: Question) -> Key:
@@ -138,6 +142,29 @@ class Characteristics:
         right = self.ways(condition.right, truth=truth)[:_MAX_WAYS]
         through = [[*first, *second] for first in left for second in right]
         return through if truth else [*self.ways(condition.left, truth=False), *through]
+
+
+_EMPTY_BELOW = {("<", 1), ("<=", 0), ("==", 0)}
+_FILLED_FROM = {(">", 0), (">=", 1)}
+
+
+def _asked_for_emptiness(questions: list[Question]) -> set[Key]:
+    """The keys of counts that are only compared to tell whether there is anything: `list.size > 0`."""
+    counts: dict[Key, bool] = {}
+    for question in questions:
+        answer = question.answer
+        if isinstance(answer, Bounds):
+            limit = (answer.operator, answer.value.number)
+            only = question.counted is not None and limit in _EMPTY_BELOW | _FILLED_FROM
+            counts[question.key] = counts.get(question.key, True) and only
+    return {key for key, only in counts.items() if only}
+
+
+def _as_emptiness(question: Question, counted: Subject, answer: Bounds) -> Question:
+    is_empty = (answer.operator, answer.value.number) in _EMPTY_BELOW
+    presence = Presence(frozenset({EMPTY if is_empty else PRESENT}), frozenset({EMPTY}))
+    key = ("presence", counted.key)
+    return replace(question, subject=counted, key=key, name=f"{counted.name}_present", answer=presence)
 
 
 def _aliases(questions: list[Question]) -> dict[Key, Key]:

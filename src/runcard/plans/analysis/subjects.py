@@ -4,14 +4,19 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from runcard.plans.analysis.phrases import PREPOSITIONS
 from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 LONGEST_NAME = 60
+_MOST_WORDS = 3  # of an argument in a name
 _BLANKS = re.compile(r"\s+")
+_KEY = re.compile(r"""\[(?::(\w+)|['"](\w+)['"])\]""")  # `[:id]` and `["id"]` are the same
+_TRY = re.compile(r"\.try\(:(\w+)\)")
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
-_CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze"}
+_CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze", "try"}
+_KEYED = {"params": "param", "options": "option", "opts": "option"}  # `params[:id]` is the id param
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
 _LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
@@ -32,6 +37,7 @@ def subject_of(code: Code, node: Node) -> Subject:
     if plain.type in {"assignment", "operator_assignment"}:
         plain = field_of(plain, "left") or plain
     key = _BLANKS.sub("", code.text_of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
+    key = _TRY.sub(r".\1", _KEY.sub(lambda match: f"[{match[1] or match[2]}]", key))
     return Subject(key, name_of(code, plain), one_line(code.text_of(node)), _root(code, plain))
 
 
@@ -45,9 +51,24 @@ def unwrapped(code: Code, node: Node) -> Node:
         if kind != "call":
             return node
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
-        if receiver is None or method is None or code.text_of(method) not in _CONVERSIONS:
+        if receiver is None or method is None or code.text_of(method) not in _CONVERSIONS - {"try"}:
             return node
         node = receiver
+
+
+def is_plain(code: Code, node: Node) -> bool:
+    """Whether an expression only names a value: a variable, an attribute, an element with a literal key."""
+    at: Node | None = unwrapped(code, node)
+    while at is not None and at.type in {"call", "element_reference"}:
+        owner = field_of(at, "object")
+        if at.type == "call" and (children(field_of(at, "arguments")) or field_of(at, "block")):
+            return False
+        if at.type == "element_reference" and any(
+            part.type not in _LITERALS for part in children(at) if part != owner
+        ):
+            return False
+        at = field_of(at, "receiver") or owner
+    return at is not None and at.type in _WORDS | {"self"}
 
 
 def name_of(code: Code, node: Node) -> str:
@@ -58,6 +79,21 @@ def name_of(code: Code, node: Node) -> str:
 def argument_words(code: Code, node: Node) -> str:
     """The literal arguments of a call, as a part of a name."""
     return slug("_".join(_literal_words(code, field_of(node, "arguments"))))[:LONGEST_NAME].strip("_")
+
+
+def argument_nouns(code: Code, node: Node) -> str:
+    """The only argument of a call, as a part of a name, if it is short."""
+    arguments = [part for part in children(field_of(node, "arguments")) if part.type != "block_argument"]
+    if len(arguments) != 1 or arguments[0].type in {
+        "splat_argument",
+        "hash_splat_argument",
+        "pair",
+        "lambda",
+    }:
+        return ""
+    argument = field_of(arguments[0], "left") if arguments[0].type == "assignment" else None
+    name = name_of(code, argument or arguments[0])
+    return name if name.count("_") <= _MOST_WORDS and name != "value" else ""
 
 
 def slug(text: str) -> str:
@@ -88,10 +124,15 @@ def _words(code: Code, node: Node) -> list[str]:
         if kind == "call":
             method, receiver = field_of(at, "method"), field_of(at, "receiver")
             name = code.text_of(method).rstrip("?!") if method else ""
+            if name == "class" and receiver is not None and receiver.type == "self":
+                name = ""
             words += [
-                *reversed(_literal_words(code, field_of(at, "arguments"))),
+                *reversed(_argument_words(code, at, name)),
                 "" if name in _CONVERSIONS else name,
             ]
+            if name == "current" and receiver is not None and receiver.type in _CONSTANTS:
+                words[-1:] = [_word(code, receiver), "current"]  # User.current is the current user
+                return words[::-1]
             at = receiver
         elif kind == "element_reference":
             words += reversed(_literal_words(code, at))
@@ -101,7 +142,18 @@ def _words(code: Code, node: Node) -> list[str]:
         else:
             words.append(_word(code, at))
             at = None
-    return words[::-1]
+    ending = _KEYED.get(words[-1]) if node.type == "element_reference" and len(words) > 1 else None
+    return [*words[-2::-1], ending] if ending else words[::-1]
+
+
+def _argument_words(code: Code, call: Node, name: str) -> list[str]:
+    """The arguments of a call that are a part of its name: literals, and what follows `of` or `for`."""
+    literals = _literal_words(code, field_of(call, "arguments"))
+    if literals or name.rpartition("_")[2] not in PREPOSITIONS:
+        return literals
+    arguments = children(field_of(call, "arguments"))
+    is_short = len(arguments) == 1 and arguments[0].type in _WORDS
+    return [_word(code, arguments[0])] if is_short else []
 
 
 def _word(code: Code, node: Node) -> str:

@@ -36,6 +36,17 @@ _NEGATING = ("not_", "no_", "non_", "isnt_")
 
 # Methods called for their effect, whose result tells whether they succeeded.
 ACTIONS = {"save", "update", "update_attributes", "destroy", "create", "delete", "authenticate", "touch"}
+ACTIONS |= {
+    "archive",
+    "unarchive",
+    "approve",
+    "publish",
+    "unpublish",
+    "submit",
+    "enqueue",
+    "activate",
+    "deactivate",
+}
 ACTIONS |= {"perform", "process", "call", "deliver", "charge", "execute", "run", "import", "commit", "sync"}
 OWN_ACTIONS = {
     "save",

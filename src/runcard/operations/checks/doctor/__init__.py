@@ -16,6 +16,13 @@ from runcard.files import printable
 from runcard.operations.checks.config import config
 from runcard.operations.checks.doctor import machine
 from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
+from runcard.operations.checks.doctor.agent_setups import (
+    HookWork,
+    InstalledSetup,
+    hook_work,
+    installed_setups,
+)
+from runcard.operations.checks.doctor.catalog import CatalogState, catalog_state
 from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
 from runcard.settings import read_settings
 from runcard.store.known_stores import known_stores
@@ -58,9 +65,12 @@ class DoctorReport:
     stores: list[StoreState]
     stores_problem: str | None  # why there may be more of them
     settings: SettingsState
+    setups: list[InstalledSetup]
+    hooks: HookWork
     clients: list[machine.ClientProgram]
     extras: list[machine.ExtraState]
     disks: list[machine.DiskSpace]
+    catalog: CatalogState
 
     @property
     def python(self) -> str:
@@ -70,11 +80,14 @@ class DoctorReport:
         """What should be done, the most urgent first."""
         for tool in self.transcripts:
             yield from _about_transcripts(tool, self.now)
+        yield from _about_hooks(self.setups, self.hooks)
         if self.stores_problem is not None:
             yield DoctorWarning(f"there may be more stores: {self.stores_problem}")
         for store in self.stores:
             yield from _about_store(store)
         yield from self.settings.problems
+        if self.catalog.problem is not None:
+            yield DoctorWarning(self.catalog.problem, self.catalog.hint)
         for disk in self.disks:
             if disk.is_low:
                 yield DoctorWarning(
@@ -90,7 +103,10 @@ class DoctorReport:
             "session_files": [tool.to_dict(self.now) for tool in self.transcripts],
             "searched_stores": self.searched,
             "stores": [store.to_dict() for store in self.stores],
+            "catalog": self.catalog.to_dict(),
             "settings": self.settings.to_dict(),
+            "installed": [setup.to_dict() for setup in self.setups],
+            "hooks": self.hooks.to_dict(),
             "clients": [client.to_dict() for client in self.clients],
             "extras": [extra.to_dict() for extra in self.extras],
             "disks": [disk.to_dict() for disk in self.disks],
@@ -113,10 +129,20 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
         store_states(paths),
         problem,
         _settings(),
+        _installed(variables),
+        hook_work(),
         machine.clients(variables),
         machine.extras(),
         machine.disk_space([*paths, *folders]),
+        catalog_state(),
     )
+
+
+def _installed(variables: Mapping[str, str]) -> list[InstalledSetup]:
+    try:
+        return installed_setups(variables)
+    except OSError:  # the present folder is gone
+        return []
 
 
 def _settings() -> SettingsState:
@@ -167,6 +193,22 @@ def _when(tool: AgentTranscripts, now: float) -> str:
         is_over = (tool.next_deletion or now) <= now
         first = f"the next time that {tool.title} starts" if is_over else "within a day"
     return first if tool.soon == 1 else f"within {SOON} days, the first of them {first}"
+
+
+def _about_hooks(setups: list[InstalledSetup], hooks: HookWork) -> Iterator[DoctorWarning]:
+    for setup in setups:
+        if setup.missing is not None:
+            what = "hooks" if setup.part == "hooks" else "MCP server"
+            yield DoctorWarning(
+                f"the {what} of {setup.title} cannot start: {printable(setup.missing)} is gone",
+                f"install again: {setup.command}",
+            )
+    if hooks.failed:
+        session, reason = hooks.failed[0]
+        more = f", and {len(hooks.failed) - 1:,} more: see --json" if len(hooks.failed) > 1 else ""
+        yield DoctorWarning(
+            f"a session that a hook noted was not imported: {printable(session)}: {reason}{more}"
+        )
 
 
 def _about_store(store: StoreState) -> Iterator[DoctorWarning]:

@@ -1,0 +1,370 @@
+"""Questions about expressions: what a comparison, a predicate or a plain value asks, with its name and its wording."""
+
+from dataclasses import replace
+
+from runcard.plans.analysis.assignments import Assignments
+from runcard.plans.analysis.comparisons import Comparisons
+from runcard.plans.analysis.declared_values import ConditionContext
+from runcard.plans.analysis.phrases import (
+    PREPOSITIONS,
+    Phrases,
+    article,
+    being,
+    flag_phrases,
+    gerund,
+    predicate_phrases,
+    result_phrases,
+    setting_phrases,
+)
+from runcard.plans.analysis.questions import (
+    ABSENT,
+    EMPTY,
+    PRESENT,
+    Answer,
+    Choice,
+    DeclaredValues,
+    Pair,
+    Question,
+    Wording,
+)
+from runcard.plans.analysis.subjects import (
+    Subject,
+    argument_nouns,
+    argument_words,
+    is_plain,
+    name_of,
+    one_line,
+    slug,
+    subject_of,
+    unwrapped,
+)
+from runcard.plans.analysis.vocabulary import (
+    ACTIONS,
+    FAILED,
+    OWN_ACTIONS,
+    PRESENCES,
+    SUCCEEDED,
+    TRUTHY,
+    pair_of,
+)
+from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of
+
+_FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
+_REMOVALS = {"delete", "delete!"}  # from a hash or list, when the argument is a literal
+_LONGEST_PATTERN = 40
+_VARIABLES = {"identifier", "instance_variable"}
+_SETTINGS = {"setting", "settings", "config", "configuration", "features", "flags"}
+_COUNTS = {"size", "length", "count"}
+_SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
+_TAKES_ARGUMENT = {
+    "include",
+    "member",
+    "cover",
+    "key",
+    "has_key",
+    "value",
+    "has_value",
+    "exclude",
+    "start_with",
+    "end_with",
+}
+
+
+class ExpressionQuestions:
+    """Makes the questions of one text; does not know how they are joined."""
+
+    def __init__(self, code: Code, literals: Literals, context: ConditionContext) -> None:
+        self._code, self._text_of = code, code.text_of
+        self._literals, self._context = literals, context
+        self.comparisons = Comparisons(code, literals)
+        self.assignments = Assignments()
+        self.via: str | None = None  # the private method that is being read
+        self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
+        self._pairs: dict[frozenset[str], tuple[str, str]] = {}  # pairs of values, in their first order
+        self._predicates: dict[str, Question] = {}  # `user.admin?`, by `user.admin`
+
+    def _bounds(self, node: Node, left: Node, operator: str, right: Node) -> Question:
+        subject, other = self._subject(left), subject_of(self._code, right)
+        if self._pairs.setdefault(frozenset((subject.key, other.key)), (subject.key, other.key)) == (
+            other.key,
+            subject.key,
+        ):  # `b < a` after `a > b`
+            subject, right, operator = other, left, _FLIPPED[operator]
+            left = right if left is right else field_of(node, "right") or left
+        question = self._ask(node, subject, "range", subject.name, self.comparisons.bounds(operator, right))
+        return replace(question, counted=self._counted(left))
+
+    def _counted(self, node: Node) -> Subject | None:
+        """What is counted by `size`, `length` or `count`."""
+        plain = unwrapped(self._code, node)
+        method, receiver = field_of(plain, "method"), field_of(plain, "receiver")
+        is_count = plain.type == "call" and method is not None and self._text_of(method) in _COUNTS
+        if (
+            not is_count
+            or receiver is None
+            or children(field_of(plain, "arguments"))
+            or field_of(plain, "block")
+        ):
+            return None
+        return subject_of(self._code, receiver)
+
+    def _subject(self, node: Node) -> Subject:
+        """The subject of a node; a variable stands for the plain value that it was assigned.
+
+        A variable of one or two letters is also named after its value.
+        """
+        subject = subject_of(self._code, node)
+        plain = unwrapped(self._code, node)
+        value = self.assignments.single_value(self._text_of(plain)) if plain.type in _VARIABLES else None
+        if value is None:
+            return subject
+        assigned = subject_of(self._code, value)
+        if len(subject.key) <= _SHORT and value.type in {"call", "element_reference", "identifier"}:
+            subject = replace(subject, name=assigned.name)
+        return replace(subject, key=assigned.key) if is_plain(self._code, value) else subject
+
+    def _same(self, node: Node, left: Node, right: Node) -> Question:
+        """Whether two values are equal; `b == a` is the same question as `a == b`."""
+        subject, other = self._subject(left), self._subject(right)
+        keys = (subject.key, other.key)
+        if self._pairs.setdefault(frozenset(keys), keys) != keys:
+            subject, other, left, right = other, subject, right, left
+        pair = Pair("equal", "different", equals=self.comparisons.threshold(right))
+        noun, second = noun_of(subject.name), noun_of(other.name)
+        verbs = ("equal", "differ from") if being(noun) == "are" else ("equals", "differs from")
+        wording = pair_wording(noun, pair, *(f"{verb} {second}" for verb in verbs))
+        question = self._pair(node, subject, f"equals_{other.name}", pair)
+        return replace(question, key=("pair", f"{subject.key}.equals({other.key})"), wording=wording)
+
+    def _matched(self, node: Node, subject: Subject, pattern: Node) -> Question:
+        """Whether a text matches a regular expression; each expression is its own question."""
+        text = one_line(self._text_of(pattern))
+        key = f"{subject.key}.match({self._text_of(pattern)})"
+        pair, noun = Pair("match", "no_match"), noun_of(subject.name)
+        shown = text if len(text) <= _LONGEST_PATTERN else f"{text[:_LONGEST_PATTERN]}…"
+        verbs = ("match", "do not match") if being(noun) == "are" else ("matches", "does not match")
+        wording = pair_wording(noun, pair, *(f"{verb} {shown}" for verb in verbs))
+        return replace(self._ask(node, subject, "pair", f"{subject.name}_match", pair, key), wording=wording)
+
+    def choice(
+        self, value: Node, patterns: list[Node], node: Node, *, is_closed: bool = False, numbers: bool = False
+    ) -> Question:
+        """Whether a value is one of some literals, or matches one of some patterns."""
+        subject = self._subject(value)
+        if numbers:
+            bounds = self.comparisons.intervals(patterns, is_closed=is_closed)
+            return self._ask(node, subject, "range", subject.name, bounds)
+        values = tuple(dict.fromkeys(name for at in patterns for name in self.comparisons.names(at)))
+        return self._value_choice(node, subject, values, is_closed=is_closed)
+
+    def _value_choice(
+        self, node: Node, subject: Subject, values: tuple[str, ...], *, is_closed: bool = False
+    ) -> Question:
+        declared = self._declared(subject)
+        if declared is not None and not set(values) <= set(declared.values):
+            declared = None
+        return self._ask(node, subject, "value", subject.name, Choice(values, is_closed, declared))
+
+    def _declared(self, subject: Subject) -> DeclaredValues | None:
+        owner, _, attribute = subject.key.rpartition(".")
+        declarations = self._context.of_model.declarations(owner) if owner else self._context.own
+        return declarations.of(attribute)
+
+    def _ask_number(self, node: Node, receiver: Node, operator: str) -> Question:
+        subject = self._subject(receiver)
+        question = self._ask(node, subject, "range", subject.name, self.comparisons.bounds(operator, None))
+        return replace(question, counted=self._counted(receiver))
+
+    def _kind(self, node: Node, receiver: Node, kind: Node) -> Question:
+        subject = subject_of(self._code, receiver)
+        name = f"{subject.name}_class"
+        key = replace(subject, key=f"{subject.key}.class", name=name)
+        names = tuple(self.comparisons.names(kind))
+        shown = article(one_line(self._text_of(kind)))
+        states = [(name, f"is {shown}") for name in names] + [
+            (f"not_{name}", f"is not {shown}") for name in names
+        ]
+        return replace(
+            self._value_choice(node, key, names), wording=Wording(noun_of(subject.name), tuple(states))
+        )
+
+    def _predicate(self, node: Node, name: str, receiver: Node | None) -> Question:
+        is_own = receiver is None or self._text_of(receiver) in {"self", "self.class"}
+        owner = None if is_own or receiver is None else self._subject(receiver)
+        declarations = self._context.of_model.declarations(owner.key) if owner else self._context.own
+        if name in declarations.predicates and not children(field_of(node, "arguments")):
+            attribute, value = declarations.predicates[name]
+            prefix, dot = (f"{owner.name}_", f"{owner.key}.") if owner else ("", "")
+            of = Subject(
+                f"{dot}{attribute}",
+                f"{prefix}{attribute}",
+                one_line(self._text_of(node)),
+                owner.root if owner else attribute,
+            )
+            return self._value_choice(node, of, (value,))
+        return self._own_predicate(node, name, owner)
+
+    def _own_predicate(self, node: Node, name: str, owner: Subject | None) -> Question:
+        """A predicate with two states, which are named after it."""
+        word = slug(name.rstrip("?"))
+        pair = pair_of(word)
+        extra = argument_words(self._code, node)
+        if not extra and (
+            word in _TAKES_ARGUMENT or word.rpartition("_")[2] in PREPOSITIONS or word.endswith("ing")
+        ):
+            extra = argument_nouns(self._code, node)
+        wording = self._predicate_wording(word, pair, owner, extra or self._odd_argument(node))
+        pair = _named(pair, wording, extra)
+        whole = f"{owner.name}_{pair_of(word).positive}" if owner else pair_of(word).positive
+        whole = f"{whole}_{extra}" if extra else whole
+        key = f"{owner.key if owner else ''}.{pair_of(word).positive}({_arguments(self._code, node)})"
+        question = self._ask(node, subject_of(self._code, node), "pair", whole, pair, key)
+        question = replace(
+            question, wording=pair_wording(wording.subject, pair, wording.positive, wording.negative)
+        )
+        is_own = owner is None and self.via is None and name in self.privates
+        question = replace(question, via=name) if is_own else question
+        if not extra and pair.holds:
+            self._predicates[f"{owner.key}.{pair.positive}" if owner else pair.positive] = question
+        return question
+
+    def _odd_argument(self, node: Node) -> str:
+        """A literal argument that has no letters, such as `"@"`."""
+        arguments = children(field_of(node, "arguments"))
+        is_odd = len(arguments) == 1 and arguments[0].type == "string"
+        text = one_line(self._text_of(arguments[0])) if is_odd else ""
+        return "" if slug(text) else text
+
+    @staticmethod
+    def _predicate_wording(word: str, pair: Pair, owner: Subject | None, extra: str) -> Phrases:
+        opposite = None if pair.negative == f"not_{pair.positive}" else noun_of(pair.negative)
+        noun = noun_of(owner.name) if owner else ""
+        if noun.rpartition(" ")[2] in _SETTINGS:
+            return setting_phrases(noun, word, noun_of(extra))
+        return predicate_phrases(noun, pair.positive if not pair.holds else word, noun_of(extra), opposite)
+
+    def _presence_question(self, node: Node, of: Node, predicate: str | None) -> Question:
+        subject = self._subject(of)
+        answer = PRESENCES[predicate] if predicate else TRUTHY
+        question = self._ask(node, subject, "presence", f"{subject.name}_present", answer)
+        wording = self._result_wording(unwrapped(self._code, of), is_flag=predicate is None)
+        return replace(question, wording=wording)
+
+    def _result_wording(self, node: Node, *, is_flag: bool) -> Wording | None:
+        """The wording for a flag, and for the result of a call that is named after what it does: `find_user(id)`."""
+        method, receiver = field_of(node, "method"), field_of(node, "receiver")
+        is_own = receiver is None or receiver.type == "self"
+        owner = "" if is_own or receiver is None else noun_of(name_of(self._code, receiver))
+        name = self._text_of(method if method is not None else node).lstrip("@").rstrip("!")
+        phrases: Phrases | None = None
+        if is_flag and (
+            node.type in _VARIABLES or (node.type == "call" and not _arguments(self._code, node))
+        ):
+            is_setting = owner.rpartition(" ")[2] in _SETTINGS
+            phrases = setting_phrases(owner, name, "") if is_setting else flag_phrases(owner, name)
+        if phrases is None and node.type == "call" and method is not None:
+            phrases = result_phrases(owner, name, "")
+        if phrases is None:
+            return None
+        yes, no = phrases.positive, phrases.negative
+        return Wording(phrases.subject, ((PRESENT, yes), (ABSENT, no), (EMPTY, no)))
+
+    def _truth(self, node: Node) -> Question:
+        """An expression tested for truth: a flag, the success of an action, or presence."""
+        subject = self._subject(node)
+        if node.type == "identifier" and self._text_of(node).endswith("?"):
+            return self._predicate(node, self._text_of(node), None)
+        if subject.key in self._context.flags:
+            answer = Pair("enabled", "disabled")
+            wording = pair_wording(noun_of(subject.name), answer, "is true", "is false")
+            return replace(
+                self._ask(node, subject, "pair", subject.name, answer, subject.key), wording=wording
+            )
+        if self._is_action(node):
+            return self._action(node, subject)
+        if subject.key in self._predicates:
+            return replace(self._predicates[subject.key], text=self._text(node), line=line_of(node))
+        return self._presence_question(node, node, None)
+
+    def _action(self, node: Node, subject: Subject) -> Question:
+        """Whether an action succeeds."""
+        method, receiver = field_of(node, "method"), field_of(node, "receiver")
+        verb = self._text_of(method if method is not None else node).rstrip("!")
+        of = (
+            noun_of(name_of(self._code, receiver)) if receiver is not None and receiver.type != "self" else ""
+        )
+        first, _, rest = verb.partition("_")
+        noun = " ".join(filter(None, (gerund(first), noun_of(rest), of)))
+        pair = Pair(SUCCEEDED, FAILED)
+        wording = pair_wording(noun, pair, "succeeds", "fails")
+        return replace(self._ask(node, subject, "pair", subject.name, pair, subject.key), wording=wording)
+
+    def helper(self, node: Node, name: str) -> Question:
+        """Whether a private method that can raise an error lets the caller continue."""
+        subject = subject_of(self._code, node)
+        pair = Pair(SUCCEEDED, FAILED)
+        question = self._ask(node, subject, "pair", slug(name.rstrip("!?")), pair, f"{name}!")
+        wording = pair_wording(noun_of(slug(name.rstrip("!?"))), pair, "raises no error", "raises an error")
+        return replace(question, wording=wording, via=name)
+
+    def _is_action(self, node: Node) -> bool:
+        """Whether a call is made for its effect and returns whether it succeeded."""
+        if node.type == "identifier":
+            return self._text_of(node) in OWN_ACTIONS
+        method = field_of(node, "method") if node.type == "call" else None
+        if method is None or self._text_of(method).rstrip("!") not in ACTIONS:
+            return False
+        first = next(iter(children(field_of(node, "arguments"))), None)
+        takes_out = (
+            self._text_of(method) in _REMOVALS and first is not None and self.comparisons.is_value(first)
+        )
+        return not takes_out  # which returns the removed value
+
+    def _pair(self, node: Node, subject: Subject, word: str, pair: Pair) -> Question:
+        return self._ask(node, subject, "pair", f"{subject.name}_{word}", pair, f"{subject.key}.{word}")
+
+    def _ask(
+        self, node: Node, subject: Subject, kind: str, name: str, answer: Answer, key: str | None = None
+    ) -> Question:
+        return Question(
+            subject,
+            (kind, subject.key if key is None else key),
+            slug(name),
+            answer,
+            self._text(node),
+            line_of(node),
+            self.via,
+        )
+
+    def _text(self, node: Node) -> str:
+        """A condition as written; of a clause, the text before its body."""
+        if node.type not in {"when", "in_clause"}:
+            return one_line(self._text_of(node))
+        body, value = field_of(node, "body"), field_of(node.parent, "value") if node.parent else None
+        end = body.start_byte if body else node.end_byte
+        clause = self._code.text[node.start_byte : end].decode("utf-8", "replace")
+        return one_line(f"case {self._text_of(value) if value else ''} {clause}")
+
+
+def noun_of(name: str) -> str:
+    return name.replace("_", " ").replace("/", " ").strip()
+
+
+def pair_wording(subject: str, pair: Pair, positive: str, negative: str) -> Wording:
+    return Wording(subject, ((pair.positive, positive), (pair.negative, negative)))
+
+
+def _named(pair: Pair, wording: Phrases, extra: str) -> Pair:
+    """The states of a predicate; those of a verb are its forms: `has_items` and `has_no_items`."""
+    positive, negative = wording.positive, wording.negative
+    if positive.startswith(("is ", "are ", "was ", "were ")) or not wording.subject:
+        ending = f"_{extra}" if extra else ""
+        return Pair(f"{pair.positive}{ending}", f"{pair.negative}{ending}", pair.holds)
+    return Pair(slug(positive), slug(negative), pair.holds)
+
+
+def _arguments(code: Code, node: Node) -> str:
+    arguments = field_of(node, "arguments")
+    block = field_of(node, "block")
+    return "".join(code.text_of(part) for part in (arguments, block) if part is not None)

@@ -1,0 +1,245 @@
+"""English for conditions: a predicate of Ruby as a clause, positive and negative.
+
+`user.active?` reads "user is active" and "user is inactive", `list.include?(x)` "list includes x" and "list does not
+include x". Only the words of names are known, so words are told apart by lists and endings.
+"""
+
+import re
+from typing import NamedTuple
+
+from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUNS, ROLES, VERBS
+
+_MODALS = {
+    "can": "cannot",
+    "could": "could not",
+    "should": "should not",
+    "must": "must not",
+    "will": "will not",
+}
+_MODALS |= {"may": "may not", "would": "would not"}
+PREPOSITIONS = {
+    "to",
+    "for",
+    "by",
+    "of",
+    "in",
+    "on",
+    "at",
+    "with",
+    "from",
+    "as",
+    "into",
+    "after",
+    "before",
+    "than",
+    "like",
+}
+_ENDINGS = re.compile(r"\w{2,}(?:ed|able|ible|ive|ous|ful|less|ic|ical|ial|ing|ish|ant|ent|ary|ory)")
+_STATES_OF_BEING = re.compile(
+    r"\w+(?:ity|tion|sion|ness|ship|ance|ence|ment|access|right|rights|permission|permissions)"
+)
+_AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
+_IRREGULAR_PLURALS = {"children", "people", "men", "women"}
+
+
+class Phrases(NamedTuple):
+    """The subject of a clause, and its predicate in both states. Without a subject, they are whole clauses."""
+
+    subject: str
+    positive: str
+    negative: str
+
+
+def is_plural(noun: str) -> bool:
+    words = noun.split()
+    head = next((words[at - 1] for at in range(1, len(words)) if words[at] in PREPOSITIONS), "")
+    last = head or noun.rpartition(" ")[2]
+    return last in _IRREGULAR_PLURALS or (
+        last.endswith("s") and not last.endswith(("ss", "us", "is", "news"))
+    )
+
+
+def being(noun: str) -> str:
+    """`is` or `are`."""
+    return "are" if is_plural(noun) else "is"
+
+
+def article(noun: str) -> str:
+    """A noun phrase with its article, if it needs one."""
+    if is_plural(noun):
+        return noun
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def result_phrases(owner: str, method: str, argument: str) -> Phrases | None:
+    """The clauses for a method whose name is a verb and whose result is tested for presence; None for any other."""
+    words = method.split("_")
+    if words[0] == "find":
+        rest = [word for word in words[1:] if word not in {"by", "with", "for", "all", "each"}]
+        subject = " ".join(rest) if rest and "by" not in words else owner
+        if not subject:
+            return Phrases("", "a record is found", "no record is found")
+        return Phrases(subject, f"{being(subject)} found", f"{being(subject)} not found")
+    if len(words) < 2 or words[0] not in VERBS or words[0] in ADJECTIVES or words[1] in PREPOSITIONS:
+        return None
+    name = " ".join(filter(None, (gerund(words[0]), *words[1:], argument)))
+    return Phrases(name, "returns a value", "returns nothing")
+
+
+def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str | None) -> Phrases:
+    """The clauses of a predicate without its `?`; `owner` is empty for a predicate of the object itself.
+
+    `argument` is what it is called with, as words; `opposite` is the word for the negative state, if it has its own.
+    """
+    words = [word for word in predicate.split("_") if word]
+    if len(words) > 1 and words[0] == "is":
+        words = words[1:]
+    split = _split(words)
+    subject = " ".join(filter(None, (owner, *words[:split])))
+    rest = words[split:]
+    positive, negative = _verb_phrase(rest, subject)
+    if argument and split and len(rest) == 1:  # `column_exists?(:name)`
+        subject = f"{subject} {argument}"
+    elif argument:
+        positive, negative = f"{positive} {argument}", f"{negative} {argument}"
+    if (
+        not subject
+        and positive.startswith("is ")
+        and _is_adjective(rest[0])
+        and not positive.startswith(("is a ", "is an "))
+    ):
+        subject, positive, negative = "", positive.removeprefix("is "), negative.removeprefix("is ")
+    elif not subject:
+        subject = "it"
+    if opposite:
+        lead = f"{being(subject)} " if subject else ""
+        word = article(opposite) if positive.startswith(("is a ", "is an ")) else opposite
+        negative = f"{lead}{word}" + (f" {argument}" if argument else "")
+    return Phrases(subject, positive, negative)
+
+
+def flag_phrases(owner: str, name: str) -> Phrases | None:
+    """The clauses for a flag such as `@imported`, by its name; None for a name that is no flag."""
+    last = name.rpartition("_")[2]
+    if last not in FLAGS and not (last.endswith("ed") and last not in NOUNS and len(last) > len("used")):
+        return None
+    return predicate_phrases(owner, name, "", None)
+
+
+def setting_phrases(owner: str, predicate: str, argument: str) -> Phrases:
+    """The clauses of a setting: `Setting.login_required?` reads "setting login required is enabled"."""
+    phrases = predicate_phrases(owner, predicate, argument, None)
+    if phrases.subject == owner and verb_of(predicate.split("_", maxsplit=1)[0]) is not None:
+        return phrases
+    subject = " ".join(filter(None, (owner, predicate.replace("_", " "), argument)))
+    return Phrases(subject, "is enabled", "is disabled")
+
+
+def verb_of(word: str) -> str | None:
+    """The verb behind a word such as `includes` or `include`."""
+    if word in VERBS:
+        return word
+    for ending, base in (("ies", "y"), ("es", ""), ("s", "")):
+        stem = word.removesuffix(ending) + base
+        if word.endswith(ending) and stem in VERBS:
+            return stem
+    return None
+
+
+def gerund(verb: str) -> str:
+    """`save` as `saving`."""
+    if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
+        return f"{verb[:-1]}ing"
+    if verb in {
+        "run",
+        "commit",
+        "submit",
+        "set",
+        "get",
+        "put",
+        "cut",
+        "begin",
+        "stop",
+        "ship",
+        "drop",
+        "plan",
+    }:
+        return f"{verb}{verb[-1]}ing"
+    return f"{verb}ing"
+
+
+def _split(words: list[str]) -> int:
+    """The position of the verb or adjective, if words before it are its subject: `username_complete`."""
+    if _is_adjective(words[0]) or words[0] in _MODALS.keys() | _AUXILIARIES or _is_third_person(words[0]):
+        return 0
+    for at, word in enumerate(words[1:], start=1):
+        is_last = at == len(words) - 1 or words[at + 1] in PREPOSITIONS
+        if word in _MODALS.keys() | _AUXILIARIES or _is_participle(word):
+            return at
+        if is_last and (_is_third_person(word) or _is_adjective(word)):
+            return at
+    return 0
+
+
+def _is_third_person(word: str) -> bool:
+    return word.endswith("s") and verb_of(word) is not None
+
+
+def _is_participle(word: str) -> bool:
+    """Whether a word is a form such as `blocking`, of a known verb."""
+    stem = word.removesuffix("ing")
+    return stem != word and bool({stem, f"{stem}e", stem[:-1]} & VERBS) and word not in NOUNS
+
+
+def _is_adjective(word: str) -> bool:
+    if word in ADJECTIVES:
+        return True
+    return bool(_ENDINGS.fullmatch(word)) and word not in NOUNS and not word.endswith("ment")
+
+
+def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
+    first, rest = words[0], " ".join(words[1:])
+    is_many = is_plural(subject)
+    if first in _MODALS:
+        return f"{first} {rest}".strip(), f"{_MODALS[first]} {rest}".strip()
+    if first in {"is", "are", "was", "were"} and rest:
+        return f"{first} {rest}", f"{first} not {rest}"
+    if first in {"has", "have"}:
+        has = "have" if is_many else "has"
+        if not rest:
+            return has, f"{'do' if is_many else 'does'} not have"
+        no = "not" if _is_adjective(words[1]) and len(words) == 2 else "no"
+        return f"{has} {rest}", f"{has} {no} {rest}"
+    verb = verb_of(first)
+    if (
+        verb is not None
+        and not (_is_adjective(first) and first != verb)
+        and (first not in ADJECTIVES or rest)
+    ):
+        does = "do" if is_many else "does"
+        return f"{verb if is_many else third(verb)} {rest}".strip(), f"{does} not {verb} {rest}".strip()
+    return _being_phrase(words, subject)
+
+
+def _being_phrase(words: list[str], subject: str) -> tuple[str, str]:
+    text, be = " ".join(words), being(subject)
+    is_single = len(words) == 1 or words[1] in PREPOSITIONS
+    if words[0] in ROLES and is_single and not is_plural(subject):
+        return f"{be} {article(text)}", f"{be} not {article(text)}"
+    is_state = _is_adjective(words[0]) if is_single else _is_adjective(words[-1]) or _is_participle(words[0])
+    if is_state or is_single:
+        return f"{be} {text}", f"{be} not {text}"
+    if _STATES_OF_BEING.fullmatch(words[-1]) and subject:
+        has = "have" if is_plural(subject) else "has"
+        return f"{has} {text}", f"{has} no {text}"
+    noun = text if is_plural(subject) else article(text)
+    return f"{be} {noun}", f"{be} not {noun}"
+
+
+def third(verb: str) -> str:
+    """`include` as `includes`."""
+    if verb.endswith(("s", "x", "z", "ch", "sh", "o")):
+        return f"{verb}es"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}s"

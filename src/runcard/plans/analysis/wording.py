@@ -1,0 +1,66 @@
+"""What the states of a characteristic read like: a subject, and for each state what it says of the subject."""
+
+from runcard.encoding import JsonObject
+from runcard.plans.analysis.phrases import being
+from runcard.plans.analysis.questions import ABSENT, OTHER, Choice, Presence, Question, RescueOutcome
+from runcard.plans.analysis.states import Characteristic
+from runcard.plans.analysis.vocabulary import SUCCEEDED
+
+_OTHER = "something else"
+
+
+def wording_of(characteristic: Characteristic) -> JsonObject:
+    """The wording of all states of a characteristic, as a plan has it."""
+    given = [question for question in characteristic.questions if question.wording is not None]
+    known = {
+        state: text
+        for question in given
+        for state, text in (question.wording.states if question.wording else ())
+    }
+    first = characteristic.questions[0]
+    subject = given[0].wording.subject if given and given[0].wording else _subject(characteristic, first)
+    states = {state: known.get(state) or _text(first, subject, state) for state in characteristic.states}
+    if isinstance(first.answer, RescueOutcome):
+        states = _outcomes(characteristic)
+    return {"subject": subject, "states": states}
+
+
+def _subject(characteristic: Characteristic, first: Question) -> str:
+    if isinstance(first.answer, RescueOutcome):
+        return ""
+    name = characteristic.name
+    if isinstance(first.answer, Presence):
+        name = name.removesuffix("_present")
+    elif isinstance(first.answer, Choice) and first.answer.instead_of is not None:
+        name = name.removesuffix("_status")
+    return _words(name)
+
+
+def _text(question: Question, subject: str, state: str) -> str:
+    be, words = being(subject), _words(state)
+    if state.startswith("not_"):
+        return f"{be} not {_words(state.removeprefix('not_'))}"
+    if isinstance(question.answer, Choice):
+        if state == OTHER:
+            return f"{be} {_OTHER}"
+        if state == ABSENT:
+            return f"{be} nil"
+    return f"{be} {words}"
+
+
+def _outcomes(characteristic: Characteristic) -> dict[str, str]:
+    """The errors of a `rescue`, with the names that they have in the code."""
+    raised = {
+        state: name
+        for question in characteristic.questions
+        if isinstance(question.answer, RescueOutcome)
+        for state, name in zip(question.answer.errors, question.answer.classes, strict=False)
+    }
+    return {
+        state: "no error is raised" if state == SUCCEEDED else f"{raised.get(state) or 'an error'} is raised"
+        for state in characteristic.states
+    }
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").strip()

@@ -1,0 +1,8 @@
+class Poll
+  def ask
+    survey = current_survey || next_survey || archive.last_survey
+    raise NotFound unless survey
+
+    survey&.questions
+  end
+end
