@@ -18,6 +18,8 @@ from runcard.catalog.rows import RecordRows, call_row, digest_bytes, run_rows, s
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
 from runs.runs import read, record_one
 
+pytestmark = pytest.mark.file_only
+
 
 def check_rows(rows: RecordRows) -> None:
     """A database takes them."""

@@ -24,6 +24,8 @@ from runcard.catalog.reading import read_rows
 from runcard.store.record import Record
 from runs.runs import record_one
 
+pytestmark = pytest.mark.file_only
+
 _PR_CAPBSET_DROP = 24
 _CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 

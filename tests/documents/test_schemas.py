@@ -35,8 +35,8 @@ DIGESTS = {
     "session-spec-1.0.0.json": "95f1265a1fe1d9482391a42d76679126c2b23334c074748e46ced411f3a751d7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "fd28016cda95286264f49199e46ddb31f6e5ee27f9f5a921eb8c5bec1c964fff",
-    "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
-    "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
+    "testplan-1.3.json": "46d278705abdd06ca16ad513f7595fd0db6fc8d131229d4579dd07f6f9e7ed17",
+    "testplan-2.0.json": "923432b6e25d5bbdffc38b26485b1ad1824e64c9be7687a6153d957f60224de4",
 }
 
 

@@ -11,8 +11,9 @@ from typing import Any, Self, TypeVar
 
 from runcard.catalog.catalog_error import CatalogError
 from runcard.catalog.engine import DatabaseEngine, ResultRows, SqlRows, TableRows
-from runcard.catalog.tables import COLUMNS_OF, USAGE_COLUMNS, USAGE_TOTALS
+from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS, USAGE_COLUMNS, USAGE_TOTALS
 from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
+from runcard.settings.value_types import is_server_url
 
 __all__ = ["CatalogDatabase", "CatalogError", "TableRows"]
 
@@ -106,6 +107,11 @@ class CatalogDatabase:
         """The SELECT of the records whose texts have all these words, and its parameters."""
         return self._engine.records_with_words(text)
 
+    def forget_words(self, tables: Sequence[str]) -> None:
+        """Remove the tables of the search index over transcripts."""
+        with self.checked():
+            self._engine.forget_words(tables)
+
     @contextlib.contextmanager
     def checked(self) -> Iterator[None]:
         """Raise what goes wrong as a CatalogError; to be used where rows are read, too."""
@@ -140,9 +146,9 @@ class CatalogDatabase:
         def put() -> None:
             with self.writing():
                 self._engine.lock_store(store)
-                self._remove(store, [record[_NAME] for record in rows["records"]])
+                taken_off = self._remove(store, [record[_NAME] for record in rows["records"]])
                 self._engine.insert({table: some for table, some in rows.items() if table != USAGE_TOTALS})
-                self._engine.add_totals(rows.get(USAGE_TOTALS, []))
+                self._engine.add_totals(_in_order([*taken_off, *rows.get(USAGE_TOTALS, [])]))
 
         self._again(put)
 
@@ -152,18 +158,20 @@ class CatalogDatabase:
         def remove() -> None:
             with self.writing():
                 self._engine.lock_store(store)
-                self._remove(store, names)
+                self._engine.add_totals(self._remove(store, names))
 
         if names:
             self._again(remove)
 
-    def _remove(self, store: int, names: Sequence[str]) -> None:
+    def _remove(self, store: int, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Remove records; what is to be taken off the sums."""
         sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
         found = self.query(sql, (store, json.dumps(names))).fetchall()
-        if found:
-            records = [record for (record,) in found]
-            self._engine.add_totals(self._totals_to_take_off(records))
+        records = [record for (record,) in found]
+        taken_off = self._totals_to_take_off(records)
+        if records:
             self._engine.delete(records)
+        return taken_off
 
     def _totals_to_take_off(self, records: Sequence[int]) -> list[tuple[Any, ...]]:
         totals = UsageTotals()
@@ -191,8 +199,17 @@ class CatalogDatabase:
         return work()
 
 
+def _in_order(totals: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Sums by their keys: all writers change them in the same order, and so do not wait for each other in a circle."""
+    return sorted(totals, key=lambda row: row[: len(TOTAL_KEYS)])
+
+
 def _engine_of(place: str | None) -> DatabaseEngine:
-    from runcard.catalog.sqlite_engine import SqliteEngine  # noqa: PLC0415 - one of the two
+    if is_server_url(place):
+        from runcard.catalog.postgres_engine import PostgresEngine  # noqa: PLC0415 - one of the two
+
+        return PostgresEngine(str(place))
+    from runcard.catalog.sqlite_engine import SqliteEngine  # noqa: PLC0415
 
     return SqliteEngine(place)
 

@@ -84,6 +84,21 @@ class DatabaseEngine(Protocol):
     def records_with_words(self, text: str) -> tuple[str, tuple[object, ...]]:
         """The SELECT of the records whose texts have all these words, and its parameters."""
 
+    def table_sql(self, statements: str) -> str:
+        """The CREATE statements of SQLite for this database."""
+
+    def word_index(self) -> list[str]:
+        """The statements that make the table of the words of transcripts."""
+
+    def forget_words(self, tables: Sequence[str]) -> None:
+        """Remove these tables, so that nothing of them stays in the file."""
+
+    def add_words(self, parts: Sequence[tuple[int, str]]) -> None:
+        """Add the texts of parts of transcripts, by their numbers, to the table of words."""
+
+    def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+        """The SELECT of the numbers of parts in which all these words may occur, and its parameters."""
+
     def error(self, error: Exception) -> CatalogError:
         """What went wrong, for users."""
 

@@ -85,7 +85,7 @@ class _ListQuestion:
         self.conditions: list[Condition] = []
 
     def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
-        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS some"  # noqa: S608 - text of our own
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS found"  # noqa: S608 - text of our own
         return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:
@@ -276,12 +276,14 @@ class FileMatch(NamedTuple):
     path: str
     file: str | None  # None: the record as a whole is meant
     started: str | None
+    stored_on: str | None = None  # the host, where a catalog has records of several
 
 
 def files_with(database: CatalogDatabase, digest: bytes, *, is_input: bool) -> list[FileMatch]:
     """The records that read, or made, a file with this digest; oldest first."""
     sql = (
-        "SELECT r.id, r.record_id, r.path, f.path, r.started FROM files f JOIN records r ON r.id = f.record "
+        "SELECT r.id, r.record_id, r.path, f.path, r.started, s.host FROM files f JOIN records r ON r.id = f.record "
+        "JOIN stores s ON s.id = r.store "
         "WHERE f.sha256 = ? AND f.is_input = ? ORDER BY r.started IS NULL, r.started, r.id, f.path"
     )
     return [_file_match(row) for row in database.query(sql, (digest, int(is_input)))]
@@ -290,8 +292,8 @@ def files_with(database: CatalogDatabase, digest: bytes, *, is_input: bool) -> l
 def records_of_commit(database: CatalogDatabase, commit: str) -> list[FileMatch]:
     """The records that were made with this commit of the code, which may be the beginning of one."""
     sql = (
-        "SELECT id, record_id, path, NULL, started FROM records WHERE substr(git_commit, 1, ?) = ? "
-        "ORDER BY started IS NULL, started, id"
+        "SELECT r.id, r.record_id, r.path, NULL, r.started, s.host FROM records r JOIN stores s ON s.id = r.store "
+        "WHERE substr(r.git_commit, 1, ?) = ? ORDER BY r.started IS NULL, r.started, r.id"
     )
     return [_file_match(row) for row in database.query(sql, (len(commit), commit))]
 
@@ -303,31 +305,36 @@ def inputs_of(database: CatalogDatabase, record: int) -> list[tuple[str, bytes]]
 
 
 def _file_match(row: tuple[Any, ...]) -> FileMatch:
-    record, own, path, file, started = row
-    return FileMatch(record, own, path, file, None if started is None else _time_text(started))
+    record, own, path, file, started, host = row
+    return FileMatch(record, own, path, file, None if started is None else _time_text(started), host or None)
 
 
 def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
     """The stores that could not be listed when they were looked at last."""
-    for (path,) in database.query("SELECT path FROM stores WHERE is_reachable = 0 ORDER BY path"):
-        yield path
+    yield from _unreachable(database, "stores")
 
 
 def unreachable_projects(database: CatalogDatabase) -> Iterator[str]:
     """The projects that could not be looked at when their plans were listed last."""
-    for (path,) in database.query("SELECT path FROM projects WHERE is_reachable = 0 ORDER BY path"):
-        yield path
+    yield from _unreachable(database, "projects")
+
+
+def _unreachable(database: CatalogDatabase, table: str) -> Iterator[str]:
+    sql = f"SELECT path, host FROM {table} WHERE is_reachable = 0 ORDER BY path, host"  # noqa: S608 - names of our own
+    for path, host in database.query(sql):
+        yield path if host == database.host else f"{path} on {host}"
 
 
 def names_beginning_with(database: CatalogDatabase, beginning: str, most: int) -> list[tuple[str, str]]:
-    """The ids and the names of records that begin like this, newest first, each with what it is."""
+    """The ids and the names of records on this host that begin like this, newest first, each with what it is."""
     found = []
     for name in ("record_id", "name"):
         sql = (
             f"SELECT {name}, kind, status, started FROM records "  # noqa: S608 - names of our own
-            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC NULLS LAST LIMIT ?"
+            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? AND store IN (SELECT id FROM stores WHERE host = ?) "
+            "ORDER BY started DESC NULLS LAST LIMIT ?"
         )
-        rows = database.query(sql, (beginning, len(beginning), beginning, most))
+        rows = database.query(sql, (beginning, len(beginning), beginning, database.host, most))
         found += [
             (
                 own,

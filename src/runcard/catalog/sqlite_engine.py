@@ -26,6 +26,7 @@ from runcard.catalog.tables import (
     VERSION,
     VIEWS,
 )
+from runcard.catalog.word_split import split_words
 from runcard.files import locked, printable
 from runcard.files.user_folders import make_own_folder
 
@@ -204,6 +205,30 @@ class SqliteEngine:
 
     def records_with_words(self, text: str) -> tuple[str, tuple[object, ...]]:
         return "SELECT rowid FROM texts WHERE texts MATCH ?", (match_words(text),)
+
+    def table_sql(self, statements: str) -> str:
+        return statements
+
+    def word_index(self) -> list[str]:
+        options = "text, content='', detail=none, columnsize=0"
+        return [f"CREATE VIRTUAL TABLE IF NOT EXISTS transcript_words USING fts5({options})"]
+
+    def forget_words(self, tables: Sequence[str]) -> None:
+        self._connection.execute("PRAGMA secure_delete = ON")
+        self.begin()
+        for name in tables:
+            self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+        self.commit()
+        self._connection.execute("PRAGMA secure_delete = OFF")
+
+    def add_words(self, parts: Sequence[tuple[int, str]]) -> None:
+        self._connection.executemany("INSERT INTO transcript_words (rowid, text) VALUES (?, ?)", parts)
+
+    def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+        terms = [f'"{term}"' for word in words for term in split_words(word)]
+        return "SELECT rowid FROM transcript_words WHERE transcript_words MATCH ?", (
+            " AND ".join(terms) + "*",
+        )
 
     def error(self, error: Exception) -> CatalogError:
         return CatalogError(

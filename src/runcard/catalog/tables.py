@@ -150,17 +150,21 @@ CREATE TABLE relations (
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
 CREATE TABLE experiments (  -- that have a folder
-    path TEXT PRIMARY KEY,
+    host TEXT NOT NULL,
+    path TEXT NOT NULL,
     fingerprint TEXT NOT NULL,  -- of its config.yaml
     name TEXT NOT NULL,
     experiment_id TEXT,
     created INTEGER,
-    description TEXT
+    description TEXT,
+    PRIMARY KEY (host, path)
 ) WITHOUT ROWID;
 CREATE TABLE projects (  -- that have test plans
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
-    is_reachable INTEGER NOT NULL DEFAULT 1
+    host TEXT NOT NULL,
+    path TEXT NOT NULL,
+    is_reachable INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (host, path)
 );
 CREATE TABLE plans (
     project INTEGER NOT NULL,
@@ -223,8 +227,8 @@ _SHARED = """record_id AS id, r.name, r.path, s.path AS store, s.is_reachable AS
     r.cache_write AS cache_write_tokens, r.reasoning AS reasoning_tokens, r.token_source,
     r.cost / 1e10 AS cost_usd, r.known_cost / 1e10 AS known_cost_usd, r.at_least, r.host, r.branch,
     r.git_commit AS "commit", r.errors, r.warnings, r.first_error AS error, r.sha256"""
-_TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
-_RECORD_PART = _SHARED.format(started=_TIME.format("r.started"), ended=_TIME.format("r.ended"))
+TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
+_RECORD_PART = _SHARED.format(started=TIME.format("r.started"), ended=TIME.format("r.ended"))
 _FROM = "FROM records r JOIN stores s ON s.id = r.store"
 _USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, {0}.cache_read AS cache_read_tokens,
     {0}.cache_write AS cache_write_tokens, {0}.reasoning AS reasoning_tokens, {0}.token_source,
@@ -240,18 +244,18 @@ _IS_JOINED = f"""(r.kind = 'run' AND EXISTS (SELECT 1 FROM relations x JOIN reco
     WHERE x.other_id = r.record_id AND x.type = 'run' AND x.calls > 0 AND NOT {_IS_COPY.format("s")}))"""  # noqa: S608
 _USAGE = (
     "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
-    f"{_TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
+    f"{TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
 )
 
 VIEWS = {
     "v1_runs": f"SELECT r.{_RECORD_PART}, r.provider, r.experiment, r.experiment_id, r.command, r.exit_code {_FROM} WHERE r.kind = 'run'",
     "v1_sessions": f"SELECT r.{_RECORD_PART}, r.instances, r.failed_instances, r.folder, r.tool {_FROM} WHERE r.kind = 'session'",
     "v1_instances": "SELECT r.record_id AS session, i.instance_id AS id, i.name, i.role, i.model, i.status, i.parent, "  # noqa: S608 - names of our own
-    f"{_TIME.format('i.started')} AS started, {_TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
+    f"{TIME.format('i.started')} AS started, {TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
     "v1_usage": _USAGE,
     "v1_counted_usage": f"{_USAGE} WHERE NOT {_IS_COPY.format('r')} AND NOT {_IS_JOINED}",
-    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {_TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
+    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
     "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
     "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
     "c.cost / 1e10 AS cost_usd, c.known_cost / 1e10 AS known_cost_usd, c.cost_source, c.observer "
@@ -260,7 +264,7 @@ VIEWS = {
     "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
     "JOIN records r ON r.id = f.record",
     "v1_plans": f"SELECT q.path AS project, p.source, p.class_name AS class, p.method, p.method_type AS type, p.test_level, p.status, "  # noqa: S608
-    f"p.reason, p.next_agent AS next, p.is_valid AS valid, p.is_validated AS validated, p.errors, p.warnings, {_TIME.format('p.changed')} AS changed, "
+    f"p.reason, p.next_agent AS next, p.is_valid AS valid, p.is_validated AS validated, p.errors, p.warnings, {TIME.format('p.changed')} AS changed, "
     "p.path FROM plans p JOIN projects q ON q.id = p.project",
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
@@ -268,7 +272,7 @@ VIEWS = {
 
 def exact_select(view: str) -> str:
     """The SELECT of a view, with costs and times in the whole numbers that are stored."""
-    before, after = _TIME.split("{}")
+    before, after = TIME.split("{}")
     return VIEWS[view].replace(" / 1e10", "").replace(before, "").replace(after, "")
 
 

@@ -101,7 +101,7 @@ def _rows_of_usage(
     database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
 ) -> list[tuple[Any, ...]]:
     """The sums of all parts, one by one where they are too large for the database."""
-    source = _Usage(by, _day(database) if by_time else None, wanted)
+    source = _UsageQuestion(by, _day(database) if by_time else None, wanted)
     try:
         return database.rows(source.sums, source.parameters)
     except CatalogError as error:
@@ -143,7 +143,7 @@ def _add(
             sums[place] += sign * (value or 0)
 
 
-class _Usage:
+class _UsageQuestion:
     """The SQL that adds up usage, part by part."""
 
     def __init__(self, by: Sequence[str], day: str | None, wanted: UsageFilter) -> None:
@@ -260,7 +260,8 @@ def _count(
 
 def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     """The paths of records that cannot be read, and why; and of stores that cannot be reached."""
-    stores = "SELECT path, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"
+    where = "path || CASE WHEN host = '' THEN '' ELSE ' on ' || host END"
+    stores = f"SELECT {where}, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"  # noqa: S608 - names of our own
     records = "SELECT path, problem FROM records WHERE problem IS NOT NULL"
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 

@@ -351,7 +351,7 @@ def other_methods(location: PlanLocation) -> list[str]:
         if plan.is_about(location.file, location.project.root) and target.get("method"):
             sign = "." if target.get("method_type") == "class" else "#"
             methods.append(f"{target.get('class')}{sign}{target.get('method')}")
-    return methods if len(methods) > 1 else []
+    return sorted(methods) if len(methods) > 1 else []
 
 
 def check_one_plan(location: PlanLocation, path: str, method_ref: MethodRef | None) -> None:

@@ -32,6 +32,7 @@ _ALWAYS = {
         "at_least",
         "problem",
         "conflict",
+        "stored_on",
     ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
     CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
@@ -119,10 +120,17 @@ def list_records(
         (f"no record has {name}", near and f"did you mean {near}?") for name, near in found.unknown
     )
     by_name = {column.name: column for column in found.columns}
-    rows = [dict(zip(names, row, strict=True)) for row in found.rows]
+    rows = [_without_host(dict(zip(names, row, strict=True)), wanted) for row in found.rows]
     return RecordList(
         [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, unknown, plans
     )
+
+
+def _without_host(row: JsonObject, wanted: Sequence[str]) -> JsonObject:
+    """A row of a catalog that belongs to one machine says nothing of hosts."""
+    if row.get("stored_on") is None and "stored_on" not in wanted:
+        row.pop("stored_on", None)
+    return row
 
 
 def _with_kind(filters: Filters, kind: str | None) -> Filters:

@@ -151,4 +151,5 @@ class _Sources:
 
 
 def _entry(match: FileMatch) -> JsonObject:
-    return {"id": match.id, "path": match.path, "file": match.file, "started": match.started}
+    entry: JsonObject = {"id": match.id, "path": match.path, "file": match.file, "started": match.started}
+    return entry | ({"stored_on": match.stored_on} if match.stored_on else {})

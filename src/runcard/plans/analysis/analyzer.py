@@ -33,13 +33,12 @@ from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import MAX_SIZE, source_of
-from runcard.plans.ruby.syntax_tree import Code, Node, read_code
-from runcard.plans.ruby.targets import Target, Targets
+from runcard.plans.ruby.syntax_tree import Node, read_code
+from runcard.plans.ruby.targets import Target, Targets, check_ruby
 
 VERSION = "1.1"  # of the analyzer; another version may find other characteristics in the same source
 MAX_LEVELS = 6  # that a plan should have
 _MAX_LISTED = 30
-_RUBY_NAMES = ("Rakefile", "Gemfile", "Guardfile", "Capfile")
 
 
 class AnalysisOptions(NamedTuple):
@@ -108,7 +107,7 @@ class _SourceAnalyzer:
         self.code, warnings = read_code(source_of(data, self.path))
         classes, left_out = read_definitions(self.code)
         self.targets = Targets(classes, (*warnings, *left_out))
-        _check_ruby(self.path, self.code, self.targets)
+        check_ruby(self.path, self.code.is_valid, self.targets)
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
         self.files = files
@@ -148,9 +147,13 @@ class _SourceAnalyzer:
     def analyze_all(self) -> Iterator[Analysis]:
         for target in self.targets.all():
             method = self.method(target)
-            if method is not None:
+            if method is None:
+                continue
+            try:
                 yield self.analyze(target, method)
                 self.file_warnings = ()  # reported once
+            except InvalidDocument as error:  # a class with an odd name must not cost the others
+                self.file_warnings = (*self.file_warnings, f"line {target.line}: left out: {error.message}")
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         flow = MethodFlow([], []) if method is None else self._walk(method)
@@ -219,12 +222,11 @@ class _SourceAnalyzer:
 
     def _factories_of(self, target: Target, method: Method | None) -> JsonObject:
         """The factories that belong to the target, or all of them."""
-        detected = self.files.factories_detected(self.project)
-        if self._options.all_factories or not detected:
-            return detected
+        if self._options.all_factories:
+            return self.files.factories_detected(self.project)
         names = mentioned_names(self.code, method.node) if method is not None else frozenset()
         own = self.files.target_factories(self.project).of(target.class_name, names)
-        return {name: details for name, details in detected.items() if name in own}
+        return self.files.factories(self.project).of(own)
 
     def _method_stamp(self, target: Target, method: Method | None) -> JsonObject:
         stamp: JsonObject = {"method_sha256": self.method_digest(target, method)}
@@ -268,14 +270,6 @@ class _SourceAnalyzer:
         if flow.too_deep is not None:
             warnings.append(f"line {flow.too_deep}: nested too deeply; inner conditions are left out")
         return warnings
-
-
-def _check_ruby(path: str, code: Code, targets: Targets) -> None:
-    """Refuse a file that is not Ruby."""
-    if path.endswith((".rb", ".rake", ".ru", ".gemspec")) or targets.classes:
-        return
-    if not path.endswith(_RUBY_NAMES) and (not code.is_valid or code.text.strip()):
-        raise DocumentError(f"{printable(path)} is not a Ruby file", hint="pass a Ruby source (.rb)")
 
 
 def _read(path: str) -> tuple[JsonObject, bytes]:

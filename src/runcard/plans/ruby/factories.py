@@ -4,7 +4,7 @@ Nothing is run, so names must be literals. Files are read in the order of factor
 counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from runcard.encoding import JsonObject, Limits
@@ -38,11 +38,21 @@ class Factories:
     known: dict[str, Factory] = field(default_factory=dict)
     global_traits: list[str] = field(default_factory=list)
     warnings: list[FactoryWarning] = field(default_factory=list)
+    _positions: dict[str, int] = field(default_factory=dict)
     is_incomplete: bool = False  # whether some files could not be read completely
 
     def to_dict(self) -> JsonObject:
         """Each factory as a plan lists it."""
         return {name: _entry(factory) for name, factory in self.known.items()}
+
+    def of(self, names: Collection[str]) -> JsonObject:
+        """Some of the factories as a plan lists them, in the order of their definition."""
+        return {name: _entry(self.known[name]) for name in sorted(names, key=self._position)}
+
+    def _position(self, name: str) -> int:
+        if len(self._positions) != len(self.known):
+            self._positions = {known: at for at, known in enumerate(self.known)}
+        return self._positions[name]
 
 
 def _entry(factory: Factory) -> JsonObject:
