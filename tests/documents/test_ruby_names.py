@@ -24,7 +24,7 @@ NO_CLASSES = [
     "élan",
 ]
 METHODS = [
-    *("a", "total", "paid?", "save!", "name=", "Integer", "_x1", "größe", "class", "\U0001f600"),
+    *("a", "total", "paid?", "save!", "name=", "success?=", "Integer", "_x1", "größe", "class", "\U0001f600"),
     *(
         "+",
         "-",
@@ -58,7 +58,7 @@ NO_METHODS = [
     "a b",
     "1a",
     "a?!",
-    "a?=",
+    "a==",
     "&&",
     "||",
     "=",
