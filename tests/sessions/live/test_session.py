@@ -78,3 +78,31 @@ def test_another_process_joins_by_the_environment() -> None:
     assert (kid["name"], kid["parent_instance_id"]) == ("kid", lead.id)
     assert len(document["event_chains"]) == 3  # the owner, the child, the collection
     assert_intact(session.path)
+
+
+def test_a_process_that_joined_a_session_adds_nothing_to_a_later_one_with_its_id() -> None:
+    program = """
+import sys, runcard
+first = runcard.current_session().instance("lead")
+first.log("first")
+print("ready", flush=True)
+sys.stdin.readline()
+first.log("late")
+first.add_usage({"input_tokens": 1, "output_tokens": 1})
+runcard.current_session().instance("lead").log("second")
+"""
+    with runcard.Session("team-1") as session:
+        session.start_instance("lead", instance_id="lead")
+        words = [sys.executable, "-W", "ignore", "-c", program]
+        child = subprocess.Popen(
+            words, env=os.environ | session.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+    with runcard.Session("team-1") as later:
+        later.start_instance("lead", instance_id="lead")
+        child.communicate("\n")
+        assert child.returncode == 0
+    outputs = [(each.path / "instances/lead/output.log").read_text() for each in (session, later)]
+    assert outputs == ["first\n", "second\n"]
+    assert "tokens_used" not in team(later)["instances"][0]  # type: ignore[index]
