@@ -26,14 +26,14 @@ class Tools:
         folders = [os.fspath(store) for store in stores]
         self.scope = ServerScope(ReadableStores(folders), ProjectFolder(), RecordedRuns(), allows_write)
 
-    def __call__(self, name: str, **arguments: Any) -> Fields:
+    def __call__(self, name: str, /, **arguments: Any) -> Fields:
         """The answer of a call that must succeed."""
         answer, is_error = self.result(name, arguments)
         assert not is_error, answer
         Draft202012Validator(TOOLS[name].answer).validate(answer)
         return answer
 
-    def error(self, name: str, **arguments: Any) -> Fields:
+    def error(self, name: str, /, **arguments: Any) -> Fields:
         """The answer of a call that must fail."""
         answer, is_error = self.result(name, arguments)
         assert is_error, answer
@@ -50,7 +50,7 @@ class Tools:
         assert len(text.text.encode()) < MOST_BYTES + 500
         return answer, result.is_error
 
-    def pages(self, name: str, **arguments: Any) -> list[Fields]:
+    def pages(self, name: str, /, **arguments: Any) -> list[Fields]:
         """All pages of an answer, from the first to the last."""
         found = [self(name, **arguments)]
         while (cursor := found[-1]["next_cursor"]) is not None:
