@@ -18,7 +18,7 @@ def words(text: str) -> set[str]:
 
 
 # A subject has a folder of the same name in each of these layers. `store` has those that are something on disk.
-SUBJECTS = {"runs", "sessions", "archives", "amendments", "checks", "experiments", "plans"}
+SUBJECTS = {"runs", "sessions", "archives", "amendments", "checks", "experiments", "plans", "agents"}
 LAYERS = {
     PACKAGE / "operations": SUBJECTS,
     PACKAGE / "cli": SUBJECTS,

@@ -3,6 +3,7 @@
 A record is a directory of plain files. The packages are layers; a module imports only from its own layer or from below:
 
     cli                   the command line: arguments, output, exit codes
+    pytest_plugin         `pytest --runcard`
     operations            one module for each public verb; returns results, never prints
     recording             recording a run while it happens, and closing it
     views, child_process  records as Markdown and on the terminal; starting a command

@@ -234,6 +234,7 @@ def test_nothing_found_is_no_error(cli: Cli, tmp_path: Path, monkeypatch: pytest
     assert json.loads(cli("ls", "--json").out)["total"] == 0
 
 
+@pytest.mark.file_only
 def test_recording_goes_on_whatever_the_catalog_is(cli: Cli, project: Path, home: Path) -> None:
     cli("ls")
     (catalog,) = home.glob("**/catalog.db")

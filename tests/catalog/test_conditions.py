@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runcard.catalog.columns import RECORDS, Columns
 from runcard.catalog.conditions import parse_condition, time_value
-from runcard.catalog.searching import match_words
+from runcard.catalog.sqlite_engine import match_words
 from runcard.catalog.tables import TABLES
 from runcard.errors import UsageError
 

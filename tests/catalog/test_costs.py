@@ -15,10 +15,8 @@ import runcard
 from acceptance.command import runcard_on_terminal
 from conftest import Cli
 from meter.exchanges import ANTHROPIC, answer, pass_exchange, post
-from runcard.catalog.database import CatalogDatabase
 from runcard.operations.catalog.budget import Budget, parse_amount
 from runcard.operations.catalog.costs import all_costs, record_costs
-from runcard.operations.catalog.open import catalog_path
 from runcard.operations.sessions.import_sessions import import_sessions
 from runcard.recording.metered_calls import make_observer
 from runcard.recording.recorder import events_of
@@ -91,7 +89,7 @@ def test_an_unknown_cost_is_not_zero_and_not_hidden(cli: Cli) -> None:
     assert lines[SONNET].endswith("  $0.006")
     assert lines["a-model-of-ours"].endswith("unknown")
     assert lines["total"].endswith("≥ $0.006")
-    assert "Warning: no price, or not for all parts: a-model-of-ours" in outcome.err
+    assert "Warning: the price is unknown, or known only in part: a-model-of-ours" in outcome.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -266,6 +264,8 @@ def test_session_files_and_records_count_each_call_once(cli: Cli, folder: Path) 
     assert "1 session imported and in session files: counted once." in cli("costs", *both).out
     shutil.rmtree(folder / "home")  # as tools do after a time
     assert asked(cli, "--by", "tool")["totals"]["calls"] == 7
+    counted = cli("query", "SELECT sum(calls) FROM v1_counted_usage", "--json")
+    assert json.loads(counted.out)["rows"] == [[7]]
 
 
 @pytest.mark.usefixtures("folder")
@@ -350,14 +350,12 @@ def test_an_unreadable_record_is_named(cli: Cli, folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_sums_beyond_the_range_of_the_database() -> None:
     run({"input": 1000, "output": 200})
-    record_costs()
-    with CatalogDatabase(catalog_path()) as database:
-        for number in range(1, 9):
-            database.query(
-                "INSERT INTO usage SELECT record, ?, instance_id, model, provider, calls, ?, output, cache_read, "
-                "cache_write, reasoning, token_source, ?, ?, at_least FROM usage WHERE number = 0",
-                (number, 2**62, 4 * 10**18, 4 * 10**18),
-            )
-    totals = record_costs(by=["model"]).totals
-    assert totals.cost == Decimal("3200000000.006")
-    assert totals.tokens["input"] == 8 * 2**62 + 1000
+    for _ in range(8):
+        path = run({"input": 1000, "output": 200}).path / "metadata.json"
+        document = json.loads(path.read_bytes())
+        document["costs"] |= {"input_tokens": 2**62 - 1, "total_cost_usd": 4 * 10**8}
+        path.write_text(json.dumps(document))
+    for by in (["model"], ["model", "config.model"]):
+        totals = record_costs(by=by).totals
+        assert totals.cost == Decimal("3200000000.006")
+        assert totals.tokens["input"] == 8 * (2**62 - 1) + 1000

@@ -61,7 +61,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog
 def put_run(catalog: CatalogDatabase, number: int, **values: Any) -> None:
     place = {"id": number, "store": 1, "name": f"n{number}", "path": f"/elsewhere/n{number}", "kind": "run"}
     row = place | {"is_archived": 0, "fingerprint": "", "record_id": f"run-{number}", "at_least": 0}
-    row |= {"errors": 0, "warnings": 0} | values
+    row |= {"errors": 0, "warnings": 0, "is_open": 0, "undated_usage": 0} | values
     columns = COLUMNS_OF["records"]
     marks = ", ".join("?" * len(columns))
     catalog.query(f"INSERT INTO records VALUES ({marks})", [row.get(name) for name in columns])
@@ -91,6 +91,7 @@ def test_the_words_of_the_command_are_those_of_the_operation() -> None:
     assert f"TABLE is runs (the default), {', '.join(TABLE_NAMES[1:-1])} or {TABLE_NAMES[-1]}" in documented
 
 
+@pytest.mark.file_only
 def test_every_view_is_a_table_with_its_columns_and_the_types_of_the_database() -> None:
     assert [f"v1_{table}" for table in TABLE_NAMES] == list(VIEWS)
     stored = {"INTEGER": {"count", "flag", "cost", "time"}, "REAL": {"number", "seconds"}, "TEXT": {"text"}}
@@ -395,6 +396,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(
     assert [row["status"] for row in rows(cli, "runs")] == ["interrupted"]
 
 
+@pytest.mark.file_only
 def test_a_wrong_value_in_the_catalog_is_an_error(cli: Cli, catalog: CatalogDatabase) -> None:
     put_run(catalog, 1, calls="many")
     outcome = cli("export", "--to", "parquet", "-o", "runs.parquet")
@@ -416,7 +418,7 @@ def test_a_large_parquet_file_has_groups_of_rows(tmp_path: Path, monkeypatch: py
     assert ask(groups) == [(2,), (4,)]
 
 
-SERIES = "(WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 120000) SELECT value FROM n)"
+SERIES = "(WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 120000) SELECT value FROM n) AS some_rows"
 
 
 class _Nowhere(io.RawIOBase):

@@ -44,14 +44,18 @@ def dump(database: CatalogDatabase) -> dict[str, list[tuple[Any, ...]]]:
     for table in TABLES:
         found = database.query(f"SELECT * FROM {table}").fetchall()  # noqa: S608
         rows[table] = sorted(((keys[row[0]], *row[1:]) for row in found), key=repr)
-    texts = database.query("SELECT rowid, name, summary, errors, labels FROM texts").fetchall()
+    column = "record" if database.host else "rowid"
+    texts = database.query(f"SELECT {column}, name, summary, errors, labels FROM texts").fetchall()  # noqa: S608
     rows["texts"] = sorted(((keys[row[0]], *row[1:]) for row in texts), key=repr)
+    rows["usage_totals"] = sorted(database.query("SELECT * FROM usage_totals").fetchall())
     return rows
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
-    with CatalogDatabase(str(tmp_path / "catalog" / "catalog.db")) as opened:
+    with CatalogDatabase(
+        os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog" / "catalog.db")
+    ) as opened:
         yield opened
 
 
@@ -267,6 +271,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.file_only
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_catalog_that_cannot_be_used_is_put_aside(tmp_path: Path, damage: str) -> None:
     run = record_one(tmp_path / "outputs")
@@ -286,11 +291,12 @@ def test_a_catalog_that_cannot_be_used_is_put_aside(tmp_path: Path, damage: str)
         assert Path(f"{path}.replaced").read_bytes()[:100] == before[:100]
 
 
-def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path) -> None:
+def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path, back_end: str) -> None:
     for _ in range(5):
         record_one(tmp_path / "outputs")
-    path = tmp_path / "catalog.db"
-    path.write_bytes(b"broken" * 1000)
+    path = os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")
+    if back_end == "sqlite":
+        Path(path).write_bytes(b"broken" * 1000)
     program = (
         "import sys; from runcard.catalog import filling; from runcard.catalog.database import CatalogDatabase\n"
         "read = filling.read_rows; reads = []\n"
@@ -300,7 +306,7 @@ def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path) -> No
         "    (count,) = database.query('SELECT count(*) FROM records').fetchone()\n"
         "print(count, len(reads))"
     )
-    command = (sys.executable, "-c", program, str(path), str(tmp_path / "outputs"))
+    command = (sys.executable, "-c", program, path, str(tmp_path / "outputs"))
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(50)]
     results = [process.communicate(timeout=300)[0].split() for process in processes]
     assert [count for count, _ in results] == ["5"] * 50
@@ -310,7 +316,7 @@ def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path) -> No
 def test_a_build_that_was_killed_goes_on(tmp_path: Path) -> None:
     for _ in range(4):
         record_one(tmp_path / "outputs")
-    path = tmp_path / "catalog.db"
+    path = os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")
     program = (
         "import os, signal, sys; from runcard.catalog import filling; from runcard.catalog.database import CatalogDatabase\n"
         "filling._BATCH = 2\n"
@@ -322,15 +328,16 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path) -> None:
         "filling.read_rows = counted\n"
         "with CatalogDatabase(sys.argv[1]) as database: filling.catch_up(database, sys.argv[2])"
     )
-    command = (sys.executable, "-c", program, str(path), str(tmp_path / "outputs"))
+    command = (sys.executable, "-c", program, path, str(tmp_path / "outputs"))
     assert subprocess.run(command, check=False, timeout=60).returncode == -9
-    with CatalogDatabase(str(path)) as database:
+    with CatalogDatabase(path) as database:
         assert len(names(database)) == 2
         result = catch_up(database, str(tmp_path / "outputs"))
         assert result is not None
         assert (result.records, result.read) == (4, 2)
 
 
+@pytest.mark.file_only
 def test_a_catalog_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CatalogError) as raised:

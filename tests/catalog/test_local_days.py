@@ -9,6 +9,8 @@ import pytest
 
 from runcard.catalog.local_days import local_day
 
+pytestmark = pytest.mark.file_only
+
 HOUR = 3_600_000
 
 

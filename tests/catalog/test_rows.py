@@ -18,6 +18,8 @@ from runcard.catalog.rows import RecordRows, call_row, digest_bytes, run_rows, s
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
 from runs.runs import read, record_one
 
+pytestmark = pytest.mark.file_only
+
 
 def check_rows(rows: RecordRows) -> None:
     """A database takes them."""
@@ -202,3 +204,10 @@ def test_a_digest_is_64_hex_digits(text: str) -> None:
 @given(st.floats(0, 1000) | st.decimals(0, 1000, places=11).map(float))
 def test_costs_are_rounded_as_decimals(amount: float) -> None:
     assert cost_units(amount) == round(Decimal(str(amount)) * 10**10)
+
+
+def test_a_metric_that_is_called_like_the_smallest_value_of_another() -> None:
+    metrics = {"a": {"last": 2, "min": 1, "max": 3}, "a.min": {"last": 9, "min": 9, "max": 9}}
+    for order in (metrics, dict(reversed(metrics.items()))):
+        facts = run_rows({"metrics": order}).facts
+        assert (facts["metric.a"], facts["metric.a.min"]) == ((2.0, None), (9.0, None))

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,11 +18,13 @@ import pytest
 
 from conftest import Cli
 from measured_processes import VARIABLE
-from runcard.catalog import database, filling
+from runcard.catalog import filling, sqlite_engine
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.reading import read_rows
 from runcard.store.record import Record
 from runs.runs import record_one
+
+pytestmark = pytest.mark.file_only
 
 _PR_CAPBSET_DROP = 24
 _CAPABILITIES = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
@@ -43,7 +46,7 @@ def catalog(project: Path, cli: Cli) -> Path:
 
 @pytest.fixture
 def locked(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(database, "_BUSY", 0.1)
+    monkeypatch.setattr(sqlite_engine, "_BUSY", 0.1)
     with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield catalog
@@ -193,3 +196,53 @@ def test_one_id_with_two_contents(cli: Cli, project: Path) -> None:
     assert [row["conflict"] for row in rows] == [True, True]
     assert f"Warning: {rows[0]['id']} has several contents" in outcome.err
     assert total(cli("ls", "--where", "conflict = true", "--json").out) == 2
+
+
+def tear(catalog: Path, *names: str) -> None:
+    with CatalogDatabase(str(catalog)) as opened:
+        opened.query("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        pages = [opened.query(sql, (name,)).fetchone()[0] for name in names]
+    data = bytearray(catalog.read_bytes())
+    for number in pages:
+        data[(number - 1) * 4096 : number * 4096] = b"\xff" * 4096
+    catalog.write_bytes(data)
+
+
+def test_index_replaces_a_damaged_catalog(cli: Cli, catalog: Path) -> None:
+    tear(catalog, "sqlite_autoindex_records_1")
+    outcome = cli("index")
+    assert (outcome.code, "Traceback" in outcome.err) == (0, False), outcome.err
+    assert total(cli("ls", "--json").out) == 1
+
+
+def test_a_question_in_sql_is_not_to_blame_for_damage(cli: Cli, catalog: Path) -> None:
+    tear(catalog, "facts", "facts_by_text", "facts_by_number")
+    outcome = cli("query", "SELECT * FROM v1_values")
+    assert outcome.code == 1
+    assert "the catalog is damaged" in outcome.err
+    assert "in the SQL" not in outcome.err
+    assert cli("query", "SELECT * FROM v1_values").code == 0
+
+
+def test_a_run_whose_process_is_gone_is_interrupted_in_filters_too(cli: Cli, project: Path) -> None:
+    program = (
+        "import os, runcard\n"
+        "with runcard.record('outputs', strict=True) as run:\n"
+        "    open('ready', 'w').close()\n"
+        "    input()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, cwd=project)
+    try:
+        while not (project / "ready").exists():
+            time.sleep(0.01)
+        assert total(cli("ls", "--status", "running", "--json").out) == 1
+        assert total(cli("ls", "--status", "interrupted", "--json").out) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert total(cli("ls", "--status", "running", "--json").out) == 0
+    found = json.loads(cli("ls", "--where", "status = interrupted", "--json").out)
+    assert [row["status"] for row in found["records"]] == ["interrupted"]
+    outcome = cli("query", "SELECT status FROM v1_runs ORDER BY status", "--json")
+    assert json.loads(outcome.out)["rows"] == [["completed"], ["interrupted"]]

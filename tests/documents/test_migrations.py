@@ -89,7 +89,7 @@ def test_a_downgrade_of_the_richest_team_drops_every_addition_and_nothing_else()
         "audit",
         "checksums",
         "origin",
-        *("origin_session", "usage_incomplete", "metered_runs", "sources"),
+        *("origin_session", "recorded_by", "usage_incomplete", "metered_runs", "sources"),
     }
     each = {"terminated_at_source", "token_source", "cost_source"}
     one = both | each | {"tokens", "known_cost", "server_tools", "error_details", "role_title"}

@@ -32,11 +32,11 @@ DIGESTS = {
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
-    "session-spec-1.0.0.json": "6f8975ae29e1b4dd970d0107f50b9383bda34102557e6b647bfed56d6f0c7ca7",
+    "session-spec-1.0.0.json": "95f1265a1fe1d9482391a42d76679126c2b23334c074748e46ced411f3a751d7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "8fef05d49ad7a2148b5cdd47b2d3aceedacd8f2d33123375c57a7ec16c9c489c",
-    "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
-    "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
+    "team-2.0.0.json": "fd28016cda95286264f49199e46ddb31f6e5ee27f9f5a921eb8c5bec1c964fff",
+    "testplan-1.3.json": "46d278705abdd06ca16ad513f7595fd0db6fc8d131229d4579dd07f6f9e7ed17",
+    "testplan-2.0.json": "923432b6e25d5bbdffc38b26485b1ad1824e64c9be7687a6153d957f60224de4",
 }
 
 
@@ -131,7 +131,7 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
         *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source"),
         *("server_tools", "calls", "models", "tool_uses", "errors_by_category"),
     }
-    imports = {"origin_session", "usage_incomplete", "metered_runs", "sources"}
+    imports = {"origin_session", "recorded_by", "usage_incomplete", "metered_runs", "sources"}
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {
         "": both | records | imports,

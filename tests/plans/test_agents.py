@@ -241,7 +241,9 @@ class TestMarks:
         said = ("--error", f"401 {secret}", "--warning", secret, "--set", f"skeleton_note={secret}")
         inside = ("--set", f'skeleton_calls=[{{"answer": ["{secret}"]}}]')
         done = cli("plan", "mark", "skeleton", project.source, *said, *inside)
-        assert (done.code, done.err) == (2, f"Warning: {project.source}: a secret was masked: github-token\n")
+        assert done.code == 2
+        assert f"Warning: {project.source}: a secret was masked: github-token\n" in done.err
+        assert "the skeleton is not marked as completed; pass --completed when it is done" in done.err
         assert secret not in project.plan.read_text()
         assert project.read()["automation"]["errors"] == ["401 [masked:github-token]"]
         runcard.open_plan(project.source).mark("skeleton", skipped=secret)

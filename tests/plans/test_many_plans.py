@@ -13,6 +13,7 @@ from ryaml import loads  # type: ignore[attr-defined] # it exports it in passing
 from conftest import Cli
 from plans.projects import FOLDER, RubyProject
 from runcard.encoding.yaml import composer, reader
+from runcard.plans.ruby.targets import read_targets
 
 SOURCES = [f"app/services/service_{number}.rb" for number in range(6)]
 METHODS = ("call", "pay", "refund")
@@ -91,8 +92,25 @@ def with_factories(texts: list[str]) -> int:
 
 
 def test_analyze_reads_each_source_and_factory_once(cli: Cli, opened: Counter[str]) -> None:
-    assert analyze(cli).count("  thing_1:") == len(SOURCES) * len(METHODS)
-    assert {opened[file] for file in (*SOURCES, *FACTORIES)} == {1}
+    assert analyze(cli, "--all-factories").count("  thing_1:") == len(SOURCES) * len(METHODS)
+    assert {opened[file] for file in FACTORIES} == {1}
+    assert {opened[file] for file in SOURCES} == {2}  # searched for `FactoryBot.define`, and analyzed
+
+
+def test_validate_parses_each_source_once(
+    cli: Cli, many: RubyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyze(cli, "--write")
+    read: list[str] = []
+
+    def counted(path: str, limits: Any = None) -> Any:
+        read.append(os.path.relpath(path, many.root))
+        return read_targets(path, limits)
+
+    monkeypatch.setattr("runcard.plans.ruby.targets.read_targets", counted)
+    plans = sorted(os.path.join(many.folder, name) for name in os.listdir(many.folder))
+    assert cli("plan", "validate", *[plan for plan in plans if plan.endswith(".yml")]).code in {0, 2}
+    assert sorted(read) == sorted(SOURCES)
 
 
 def test_list_reads_and_parses_each_plan_once(

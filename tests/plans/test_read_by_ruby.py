@@ -57,8 +57,9 @@ WORDS = [
 def test_what_is_written_is_read_by_ruby_as_it_was_meant(project: RubyProject) -> None:
     data = project.plan_of()
     del data["validation"]
-    data["characteristics"][0] |= {"states": WORDS, "default": "null"}
-    data["characteristics"][1] |= {"when_parent": WORDS}
+    states = [word for word in WORDS if word.strip()]  # a blank state is an error
+    data["characteristics"][0] |= {"states": states, "default": "null"}
+    data["characteristics"][1] |= {"when_parent": states}
     runcard.open_plan(project.source).write("analyzer", data | {"automation": {"analyzer_completed": True}})
     runcard.open_plan(project.source).mark(
         "skeleton", warnings=WORDS, values={"skeleton_words": {w: w for w in WORDS}}

@@ -8,7 +8,7 @@ from observe.clients import replies
 from observe.clients.server import Answer, ModelServer
 from pytest_plugin.conftest import Project, answers
 from runcard.errors import UsageError
-from runcard.pytest_plugin.budget import Budget, budget_of, violation
+from runcard.pytest_plugin.budget import CallBudget, budget_of, violation
 from runcard.pytest_plugin.figures import figures_of
 
 ONE = "import pytest\n@pytest.mark.llm_budget({})\ndef test_it(ask): ask()"
@@ -86,9 +86,10 @@ def test_it(ask, claude):
         [f"{UNPROVEN}: *; a reply was cut off, or was not read to its end; the tokens*"]
     )
     figures = project.tests["test_it"]
-    assert (figures["cost_usd"], figures["at_least"]) == (None, True)
+    assert (figures["cost_usd"], figures["at_least"], figures["outcome"]) == (None, True, "failed")
+    assert project.records[0]["generation"]["labels"]["outcome"] == "failed"
     result.stdout.fnmatch_lines(
-        ["≥ *≥ *≥ *1  test_it.py::test_it (1 in teardown)", "incomplete: a reply was cut off*"]
+        ["≥ *≥ *≥ *1  test_it.py::test_it (failed, 1 in teardown)", "incomplete: a reply was cut off*"]
     )
 
 
@@ -203,7 +204,7 @@ def test_only_what_is_certain_is_within_a_budget(
     from fnmatch import fnmatch  # noqa: PLC0415
 
     usd, tokens = limits
-    budget = Budget(None if usd is None else Decimal(str(usd)), tokens)
+    budget = CallBudget(None if usd is None else Decimal(str(usd)), tokens)
     answer = violation(budget, figures_of([_call(**call)]))
     assert answer == message if message is None else answer and fnmatch(answer, message)
 

@@ -36,7 +36,7 @@ def test_each_test_that_calls_a_model_is_in_the_report(project: Project) -> None
             " $0.009  2,000     200      2  test_it.py::test_two",
             "$0.0045  1,000     100      1  test_it.py::test_one",
             "total: $0.0135, 3 calls in 2 tests",
-            f"2 records in {project.path}/outputs",
+            "2 records in outputs",
         ]
     )
     assert project.report["totals"]["cost_usd"] == 0.0135

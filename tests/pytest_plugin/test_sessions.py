@@ -90,3 +90,29 @@ def test_an_interrupt_closes_the_record_and_the_report_is_printed(project: Proje
     generation = project.records[0]["generation"]
     assert (generation["status"], generation["labels"]["outcome"]) == ("interrupted", "interrupted")
     assert project.tests["test_it"]["cost_usd"] == COST
+
+
+def test_a_client_that_cannot_be_watched_is_created_all_the_same(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a later version of a vendor's library might be."""
+
+    def fail(*_: object) -> None:
+        raise AttributeError("_client")
+
+    monkeypatch.setattr("runcard.operations.runs.watch.attach", fail)
+    result = project.run("def test_it(ask): ask()", "-W", "default")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(
+        ["*RuncardWarning: the calls of a client, Anthropic, are not recorded: AttributeError*"]
+    )
+
+
+def test_a_test_may_end_its_run_or_remove_it(project: Project) -> None:
+    source = """
+import shutil, runcard
+def test_ended(ask): ask(); runcard.current_run().finish()
+def test_removed(ask): ask(); shutil.rmtree(runcard.current_run().path)
+"""
+    project.run(source).assert_outcomes(passed=2)
+    assert [test["cost_usd"] for test in project.report["tests"]] == [COST, COST]

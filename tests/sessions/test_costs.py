@@ -134,7 +134,7 @@ def test_an_unknown_price_is_not_zero(cli: Cli, tmp_path: Path) -> None:
     by_model = {group["key"]["model"]: group["cost_usd"] for group in data["groups"]}
     assert by_model == {"claude-sonnet-4-5-20250929": 0.0006, "claude-unheard-of": None}
     outcome = cli("costs", "--source", TOOL, tmp_path, "--by", "model")
-    assert "Warning: no price, or not for all parts: claude-unheard-of" in outcome.err
+    assert "Warning: the price is unknown, or known only in part: claude-unheard-of" in outcome.err
     assert [line.split()[-1] for line in outcome.out.splitlines()[1:3]] == ["$0.0006", "unknown"]
 
 

@@ -85,13 +85,13 @@ def _decode(data: bytes) -> dict[str, object]:
     try:
         from _json import make_scanner  # noqa: PLC0415 - what `json` uses itself
 
-        class Context:
+        class ScannerContext:
             strict = False
             memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own
             object_hook = object_pairs_hook = None
             parse_float, parse_int, parse_constant = float, int, float
 
-        facts = make_scanner(Context)(text, 0)[0]  # type: ignore[arg-type]
+        facts = make_scanner(ScannerContext)(text, 0)[0]  # type: ignore[arg-type]
     except (ImportError, AttributeError, TypeError):  # another Python
         import json  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from runcard.agent_setup.tools import SERVER, Entry, Part, SettingsPart
+from runcard.agent_setup.tools import SERVER, Part, SettingsEntry, SettingsPart
 from runcard.encoding import JsonObject
 from runcard.encoding.json.jsonc import (
     Insertion,
@@ -42,17 +42,17 @@ def parse_data(form: str, text: str) -> JsonObject:
     return data
 
 
-def own_parts(form: str, text: str) -> dict[Part, list[Entry]]:
+def own_parts(form: str, text: str) -> dict[Part, list[SettingsEntry]]:
     """What is ours in a text, by part."""
     data = parse_data(form, text)
-    found: dict[Part, list[Entry]] = {}
+    found: dict[Part, list[SettingsEntry]] = {}
     for path in _own_paths(data):
         value: Any = data
         for key in path:
             value = value[key]
         part: Part = "hooks" if path[0] == "hooks" else "mcp"
         name = None if part == "hooks" else SERVER
-        found.setdefault(part, []).append(Entry(tuple(map(str, path[:-1])), name, value))
+        found.setdefault(part, []).append(SettingsEntry(tuple(map(str, path[:-1])), name, value))
     return found
 
 
@@ -105,7 +105,7 @@ def _applied(text: str, insertions: list[Insertion], steps: Steps) -> str:
     return apply_insertions(text, insertions)
 
 
-def _add_entry(text: str, entry: Entry, steps: Steps) -> str:
+def _add_entry(text: str, entry: SettingsEntry, steps: Steps) -> str:
     """Insert a value, with the containers that are missing around it."""
     root = parse_jsonc(text)
     path, missing = [*entry.path], list[str]()
@@ -132,7 +132,7 @@ def _check_container(root: JsonSpan, path: Sequence[str], key: str | None) -> No
         )
 
 
-def _with_entries(data: JsonObject, entries: Sequence[Entry]) -> JsonObject:
+def _with_entries(data: JsonObject, entries: Sequence[SettingsEntry]) -> JsonObject:
     result: Any = json.loads(json.dumps(data))
     for entry in entries:
         at = result
@@ -159,7 +159,7 @@ def remove_own(form: str, text: str) -> str:
     return text
 
 
-def _add_tables(text: str, entries: Sequence[Entry]) -> tuple[str, Steps]:
+def _add_tables(text: str, entries: Sequence[SettingsEntry]) -> tuple[str, Steps]:
     before = parse_data("toml", text)
     newline = "\r\n" if "\r\n" in text else "\n"
     blocks = []

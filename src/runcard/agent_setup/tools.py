@@ -17,7 +17,7 @@ Part = Literal["hooks", "mcp"]
 SERVER = "runcard"  # the name of the MCP server in settings files
 
 
-class Entry(NamedTuple):
+class SettingsEntry(NamedTuple):
     """A value in a settings file: a member of the object at `path`, or without a key an item of the array there."""
 
     path: tuple[str, ...]
@@ -32,7 +32,7 @@ class SettingsPart:
     part: Part
     path: str
     form: Literal["json", "toml", "own"]  # own: the whole file is ours
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SettingsEntry, ...] = ()
     content: str = ""  # of a file that is ours
 
 
@@ -89,19 +89,21 @@ class AgentSetup:
         for event in self.events:
             handler: JsonObject = {"type": "command", "command": commands.hook_line(self.name, event)}
             handler |= {"name": "runcard"} if self.name == "gemini" else {}
-            entries.append(Entry(("hooks", event), None, {"hooks": [handler | {"timeout": self.timeout}]}))
+            entries.append(
+                SettingsEntry(("hooks", event), None, {"hooks": [handler | {"timeout": self.timeout}]})
+            )
         return SettingsPart("hooks", path, "json", tuple(entries))
 
     def _server(self, path: str, commands: Commands) -> SettingsPart:
         program, *arguments = commands.server
         value: JsonObject = {"command": program, "args": arguments}
         if self.name == "codex":
-            return SettingsPart("mcp", path, "toml", (Entry(("mcp_servers",), SERVER, value),))
+            return SettingsPart("mcp", path, "toml", (SettingsEntry(("mcp_servers",), SERVER, value),))
         if self.name == "opencode":
             value = {"type": "local", "command": [program, *arguments], "enabled": True}
-            return SettingsPart("mcp", path, "json", (Entry(("mcp",), SERVER, value),))
+            return SettingsPart("mcp", path, "json", (SettingsEntry(("mcp",), SERVER, value),))
         value = {"type": "stdio", **value} if self.name == "claude-code" else value
-        return SettingsPart("mcp", path, "json", (Entry(("mcpServers",), SERVER, value),))
+        return SettingsPart("mcp", path, "json", (SettingsEntry(("mcpServers",), SERVER, value),))
 
 
 _CLAUDE_EVENTS = ("SessionStart", "Stop", "SubagentStop", "SessionEnd")

@@ -29,10 +29,11 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
 
 # Another record has this id and another content. A session can be collected again under its id: it gets another directory.
 _CONFLICT = (
-    "EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
-    "AND (o.kind = 'run' OR o.name = r.name))"
+    "CASE WHEN EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
+    "AND (o.kind = 'run' OR o.name = r.name)) THEN 1 ELSE 0 END"
 )
 _OF_SESSION = "FROM records r WHERE r.id = i.record"
+_STORE_OF = "FROM stores s JOIN records r ON s.id = r.store WHERE r.id = {}.record"
 
 _RECORD: dict[str, Column] = {
     "id": Column("id", "r.record_id", "text"),
@@ -41,6 +42,9 @@ _RECORD: dict[str, Column] = {
     "commit": Column("commit", "r.git_commit", "text"),
     "error": Column("error", "r.first_error", "text"),
     "store": Column("store", "(SELECT path FROM stores WHERE id = r.store)", "text"),
+    "stored_on": Column(
+        "stored_on", "(SELECT nullif(s.host, '') FROM stores s WHERE s.id = r.store)", "text"
+    ),
     **_plain("r", "started ended", "time"),
     "duration": Column("duration", "r.seconds", "seconds"),
     **_plain("r", "calls input output cache_read cache_write reasoning instances failed_instances", "count"),
@@ -61,6 +65,7 @@ _INSTANCE: dict[str, Column] = {
         "(SELECT s.path FROM stores s JOIN records r ON s.id = r.store WHERE r.id = i.record)",
         "text",
     ),
+    "stored_on": Column("stored_on", f"(SELECT nullif(s.host, '') {_STORE_OF.format('i')})", "text"),
     **_plain("i", "started ended", "time"),
     "duration": Column("duration", "i.seconds", "seconds"),
     **_plain("i", "calls input output cache_read cache_write reasoning", "count"),
@@ -71,6 +76,7 @@ _INSTANCE: dict[str, Column] = {
 _CALL: dict[str, Column] = {
     "run": Column("run", "(SELECT record_id FROM records WHERE id = c.record)", "text"),
     "path": Column("path", "(SELECT path FROM records WHERE id = c.record)", "text"),
+    "stored_on": Column("stored_on", f"(SELECT nullif(s.host, '') {_STORE_OF.format('c')})", "text"),
     "experiment": Column("experiment", "(SELECT experiment FROM records WHERE id = c.record)", "text"),
     **_plain("c", "model provider step token_source cost_source observer", "text"),
     "number": Column("number", "c.number", "count"),
@@ -149,6 +155,11 @@ class Columns:
                 )
             self._facts[name] = Column(name, f"f{len(self._facts)}", "number")
         return self._facts[name]
+
+    @property
+    def facts(self) -> list[str]:
+        """The facts that were named."""
+        return list(self._facts)
 
     def is_fact(self, column: Column) -> bool:
         return column.name in self._facts

@@ -61,8 +61,13 @@ def comparison(column: Column, operator: str, value: str, columns: Columns, now:
     if _is_null(operator, value):
         return Condition(f"{column.sql} IS {'NOT ' if operator == '!=' else ''}NULL", ())
     if operator == "~":
-        return Condition(f"instr(lower({column.sql}), lower(?)) > 0", (value,))
+        return Condition(f"instr(lower({column.sql}), ?) > 0", (lower_ascii(value),))
     return Condition(f"{column.sql} {_SQL_OPERATORS[operator]} ?", (_literal(column, value, now),))
+
+
+def lower_ascii(text: str) -> str:
+    """A text with small letters, as `lower` in the database: only those of ASCII change."""
+    return text if text.islower() else "".join(one.lower() if one.isascii() else one for one in text)
 
 
 def _is_null(operator: str, value: str) -> bool:
@@ -77,7 +82,7 @@ def _fact_comparison(name: str, operator: str, value: str, columns: Columns) -> 
     if _is_null(operator, value):
         test, parameters = "", ()
     elif sign is None:
-        test, parameters = "AND instr(lower(coalesce(number, text)), lower(?)) > 0", (value,)
+        test, parameters = "AND instr(lower(coalesce(number, text)), ?) > 0", (lower_ascii(value),)
     elif number is None:
         test, parameters = f"AND text {sign} ?", (value,)
     elif sign == "=":
@@ -183,7 +188,7 @@ class _ConditionParser:
         if self._is_word("not"):
             self._at += 1
             inner = self._factor(depth + 1)
-            return Condition(f"NOT coalesce({inner.sql}, 0)", inner.parameters)
+            return Condition(f"({inner.sql}) IS NOT TRUE", inner.parameters)
         if self._peek() == Token("paren", "("):
             self._at += 1
             inner = self.condition(depth + 1)

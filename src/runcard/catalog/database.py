@@ -1,251 +1,221 @@
-"""The file of the catalog: an SQLite database.
+"""The catalog: a file, or a database on a server.
 
-It is a cache. A file that is damaged, of another version or not a catalog is put aside, as `….replaced`, and an empty catalog
-takes its place. One process does so, under a lock, and the others use what it made.
+It is a cache: one that is damaged or of another version is built anew. What goes wrong with it is a CatalogError.
 """
 
 import contextlib
-import itertools
 import json
-import os
-import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
-from urllib.parse import quote
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self, TypeVar
 
-from runcard.catalog.tables import APPLICATION_ID, COLUMNS_OF, INDEXES, TABLES, VERSION, VIEWS
-from runcard.errors import StoreError
-from runcard.files import locked, printable
-from runcard.files.user_folders import make_own_folder
+from runcard.catalog.catalog_error import CatalogError
+from runcard.catalog.engine import DatabaseEngine, ResultRows, SqlRows, TableRows
+from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS, USAGE_COLUMNS, USAGE_TOTALS
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
+from runcard.settings.value_types import is_server_url
 
-_BUSY = 4.0  # seconds to wait for another writer
-_CACHE = 64 << 10  # KiB of the file that are kept in memory
-_REPLACING = 4  # seconds to wait for another process that replaces the file
-_SUFFIXES = ("", "-wal", "-shm")
-_NOT_DAMAGED = {  # locked or not accessible: then it may be good
-    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
-    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM),
-}
-_INSERT = {
-    table: f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names of our own
-    for table, columns in COLUMNS_OF.items()
-}
-_DELETE = [f"DELETE FROM {table} WHERE {columns[0]} = ?" for table, columns in COLUMNS_OF.items()]  # noqa: S608
+__all__ = ["CatalogDatabase", "CatalogError", "TableRows"]
+
 _NAME = COLUMNS_OF["records"].index("name")
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_FIXED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}  # as in a folder that cannot be written
-_memories = itertools.count()
+_AGAIN = 5  # times that something is tried while a server restarts
 
-TableRows = dict[str, list[tuple[Any, ...]]]  # the rows of some records, by table
-
-
-class CatalogError(StoreError):
-    """The catalog cannot be used, or not be written: it is locked, read-only, on a full disk, or damaged."""
-
-    def __init__(self, message: str, *, hint: str | None = None, is_damaged: bool = False) -> None:
-        super().__init__(message, hint=hint)
-        self.is_damaged = is_damaged
+T = TypeVar("T")
 
 
 class CatalogDatabase:
-    """An open catalog; to be closed, or used in a `with` block. What goes wrong with it is a CatalogError."""
+    """An open catalog; to be closed, or used in a `with` block."""
 
-    def __init__(self, path: str | None) -> None:
-        """Open the catalog in a file; without a path, make one that only this process has, in memory."""
-        self.path = path or "in memory"
+    def __init__(self, place: str | None) -> None:
+        """Open the catalog in a file or at a URL; without a place, make one that only this process has, in memory."""
         self.warning: str | None = None  # why it is not up to date
-        self._has_locks = path is not None
-        if path is None:
-            self.uri = f"file:runcard-{os.getpid()}-{next(_memories)}?mode=memory&cache=shared"  # for readers
-        else:
-            self.uri = f"file:{quote(os.path.abspath(path))}"
-        with self._checked():
-            self._connection = self._open() if path is not None else self._open_in_memory()
+        self._engine = _engine_of(place)
+        with self.checked():
+            self._engine.open()
+        self.path = self._engine.name
+        self.host = self._engine.host  # whose stores this process sees
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: object = None, error: BaseException | None = None, *__: object) -> None:
-        self._connection.close()
-        if isinstance(error, sqlite3.Error):  # while rows were read
-            with self._checked():
-                raise error
+        self._engine.close()
+        if isinstance(error, self._engine.failures) and not isinstance(
+            error, OSError
+        ):  # while rows were read
+            raise self._engine.error(error) from error
 
-    def _open_in_memory(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.uri, uri=True, isolation_level=None)
-        _make_tables(connection)
-        return connection
+    @property
+    def engine(self) -> DatabaseEngine:
+        """The database itself, for what only one kind of database has."""
+        return self._engine
 
-    def _open(self) -> sqlite3.Connection:
-        connection = self._current()
-        if connection is not None:
-            return connection
-        make_own_folder(os.path.dirname(os.path.abspath(self.path)))
-        with self.locked("lock", _REPLACING):
-            connection = self._current()  # another process may have built it meanwhile
-            if connection is None:
-                self._replace()
-                connection = self._current()
-        if connection is None:
-            raise CatalogError(f"the catalog {printable(self.path)} cannot be created")
-        return connection
-
-    def _current(self) -> sqlite3.Connection | None:
-        """A connection to a catalog of this version; None where there is none, or another."""
-        if not os.path.exists(self.path):
-            return None
-        try:
-            return self._connect(self.uri)
-        except sqlite3.DatabaseError as error:
-            code = _code(error)
-            if code not in _NOT_DAMAGED:
-                return None
-            if code not in _FIXED:
-                raise
-        uri = f"{self.uri}?immutable=1"  # nothing can be written beside it
-        connection = self._connect(uri)
-        self.uri, self._has_locks = uri, False
-        return connection
-
-    def _connect(self, uri: str) -> sqlite3.Connection | None:
-        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY, isolation_level=None)
-        try:
-            connection.execute(f"PRAGMA cache_size = -{_CACHE}")
-            connection.execute("PRAGMA synchronous = OFF")  # what a power cut damages is built anew
-            marks = [
-                connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("application_id", "user_version")
-            ]
-            if marks == [APPLICATION_ID, VERSION]:
-                connection.execute("SELECT 1 FROM records LIMIT 1")
-                return connection
-        except sqlite3.DatabaseError:
-            connection.close()
-            raise
-        connection.close()
-        return None
-
-    def _replace(self) -> None:
-        """Make an empty catalog under another name, and put it in its place."""
-        new = f"{self.path}.new"  # one process at a time makes it, under the lock; a killed one may have left it
-        try:
-            for suffix in _SUFFIXES:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(new + suffix)
-            os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-                _make_tables(connection)
-            for suffix in reversed(_SUFFIXES):  # nothing is lost, whatever the file was
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(self.path + suffix, f"{self.path}.replaced{suffix}")
-            os.replace(new, self.path)
-        except BaseException:
-            for suffix in _SUFFIXES:
-                with contextlib.suppress(OSError):
-                    os.unlink(new + suffix)
-            raise
-
-    @contextlib.contextmanager
-    def locked(self, suffix: str, timeout: float) -> Iterator[None]:
-        """Hold a lock beside the catalog, which only processes that replace or fill it take."""
-        if not self._has_locks:
-            yield
-            return
-        path = f"{self.path}.{suffix}"
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        with locked(path, timeout=timeout):
-            yield
+    def locked(self, name: str, timeout: float, store: int | None = None) -> AbstractContextManager[None]:
+        """Hold a lock of the catalog, or of one store, which only processes that replace or fill it take."""
+        return self._engine.locked(name, timeout, store)
 
     def clear(self) -> None:
-        """Start again with an empty catalog."""
-        with self._checked():
-            with self.locked("lock", _REPLACING):
-                self._connection.close()
-                self._replace()
-            self._connection = self._open()
+        """Start again with an empty catalog; of one that several hosts share, remove what this host wrote."""
+        with self.checked():
+            self._engine.clear()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction; of several processes, one writes at a time."""
-        self.query("BEGIN IMMEDIATE")
+        """A transaction."""
+        with self.checked():
+            self._engine.begin()
         try:
-            with self._checked():
+            with self.checked():
                 yield
-                self._connection.execute("COMMIT")
+                self._engine.commit()
         except BaseException:
-            with contextlib.suppress(sqlite3.Error):  # a full disk has ended it already
-                self._connection.execute("ROLLBACK")
+            with contextlib.suppress(*self._engine.failures):  # a full disk has ended it already
+                self._engine.rollback()
             raise
 
-    def query(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> ResultRows:
         """The rows of a question."""
-        with self._checked():
-            return self._connection.execute(sql, parameters)
+        with self.checked():
+            return self._engine.execute(sql, [_storable(value) for value in parameters])
 
-    def columns(self, cursor: sqlite3.Cursor) -> list[str]:
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a question."""
+        with self.checked():
+            return self._engine.execute(sql, [_storable(value) for value in parameters]).fetchall()
+
+    def batches(
+        self, sql: str, parameters: Sequence[Any] = (), size: int = 10_000
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a question, of which no more than one batch is in memory."""
+        with self.checked():
+            yield from self._engine.batches(sql, [_storable(value) for value in parameters], size)
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than this for another writer."""
+        with self.checked():
+            self._engine.wait_at_most(seconds)
+
+    def columns(self, cursor: ResultRows) -> list[str]:
         """The names of the columns of a result."""
         return [column[0] for column in cursor.description or ()]
 
+    def ask(self, sql: str, limit: int, seconds: float) -> SqlRows:
+        """The rows of a SELECT of a user, which can only read."""
+        return self._engine.ask(sql, limit, seconds)
+
+    def records_with_words(self, text: str) -> tuple[str, tuple[object, ...]]:
+        """The SELECT of the records whose texts have all these words, and its parameters."""
+        return self._engine.records_with_words(text)
+
+    def forget_words(self, tables: Sequence[str]) -> None:
+        """Remove the tables of the search index over transcripts."""
+        with self.checked():
+            self._engine.forget_words(tables)
+
     @contextlib.contextmanager
-    def _checked(self) -> Iterator[None]:
-        """Raise what goes wrong as a CatalogError."""
+    def checked(self) -> Iterator[None]:
+        """Raise what goes wrong as a CatalogError; to be used where rows are read, too."""
         try:
             yield
-        except (OSError, sqlite3.Error) as error:
-            raise CatalogError(
-                f"the catalog {printable(self.path)} cannot be used: {_reason(error)}",
-                hint="name another place in RUNCARD_CATALOG, or delete the file: it is only a cache",
-                is_damaged=isinstance(error, sqlite3.DatabaseError) and _code(error) in _DAMAGED,
-            ) from error
+        except self._engine.failures as error:
+            raise self._engine.error(error) from error
 
     def make_indexes(self) -> None:
         """Make the indexes that are missing."""
-        found = {name for (name,) in self.query("SELECT name FROM sqlite_master WHERE type = 'index'")}
-        if missing := [name for name in INDEXES if name not in found]:
+        with self.checked():
+            found = self._engine.names("index")
+        if missing := [name for name in self._engine.indexes if name not in found]:
             with self.writing():
                 for name in missing:
-                    self.query(f"CREATE INDEX IF NOT EXISTS {name} ON {INDEXES[name]}")
+                    self.query(f"CREATE INDEX IF NOT EXISTS {name} ON {self._engine.indexes[name]}")
 
     def take_numbers(self, count: int) -> int:
         """The first of so many numbers for new records, which no other writer gets."""
-        with self.writing():
-            (first,) = self.query("SELECT coalesce(max(number), 1) FROM next_record").fetchone()
-            self.query("DELETE FROM next_record")
-            self.query("INSERT INTO next_record VALUES (?)", (first + count,))
-        return int(first)
+
+        def take() -> int:
+            with self.writing():
+                sql = "UPDATE next_record SET number = number + ? RETURNING number"
+                (after,) = self.query(sql, (count,)).fetchone()
+            return int(after) - count
+
+        return self._again(take)
 
     def put(self, store: int, rows: TableRows) -> None:
         """Write the rows of records of a store, in the place of those that they had."""
-        with self.writing():
-            self._remove(store, [record[_NAME] for record in rows["records"]])
-            for table, some in rows.items():
-                self._connection.executemany(_INSERT[table], some)
+
+        def put() -> None:
+            with self.writing():
+                self._engine.lock_store(store)
+                taken_off = self._remove(store, [record[_NAME] for record in rows["records"]])
+                self._engine.insert({table: some for table, some in rows.items() if table != USAGE_TOTALS})
+                self._engine.add_totals(_in_order([*taken_off, *rows.get(USAGE_TOTALS, [])]))
+
+        self._again(put)
 
     def remove(self, store: int, names: Sequence[str]) -> None:
         """Remove records of a store, those that are there."""
-        if names:
-            with self.writing():
-                self._remove(store, names)
 
-    def _remove(self, store: int, names: Sequence[str]) -> None:
+        def remove() -> None:
+            with self.writing():
+                self._engine.lock_store(store)
+                self._engine.add_totals(self._remove(store, names))
+
+        if names:
+            self._again(remove)
+
+    def _remove(self, store: int, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Remove records; what is to be taken off the sums."""
         sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
         found = self.query(sql, (store, json.dumps(names))).fetchall()
-        if found:
-            for delete in _DELETE:
-                self._connection.executemany(delete, found)
+        records = [record for (record,) in found]
+        taken_off = self._totals_to_take_off(records)
+        if records:
+            self._engine.delete(records)
+        return taken_off
+
+    def _totals_to_take_off(self, records: Sequence[int]) -> list[tuple[Any, ...]]:
+        totals = UsageTotals()
+        for record in records:
+            usage = self.query(f"SELECT {', '.join(USAGE_COLUMNS)} FROM usage WHERE record = ?", (record,))  # noqa: S608
+            columns = ", ".join(OF_RECORDS.values())
+            values = self.query(f"SELECT {columns} FROM records WHERE id = ?", (record,)).fetchone()  # noqa: S608
+            facts = self.query(
+                "SELECT key, number, text FROM facts WHERE record = ? AND substr(key, 1, ?) = ?",
+                (record, len(LABEL), LABEL),
+            )
+            labels = [(key, label_value(number, text)) for key, number, text in facts]
+            totals.add(dict(zip(OF_RECORDS, values, strict=True)), labels, usage.fetchall())
+        return totals.rows(-1)
+
+    def _again(self, work: Callable[[], T]) -> T:
+        """Do work that can be done twice. If the server restarts meanwhile, do it again."""
+        for _ in range(_AGAIN):
+            try:
+                return work()
+            except CatalogError as error:
+                cause = error.__cause__
+                if not isinstance(cause, Exception) or not self._engine.is_lost(cause):
+                    raise
+        return work()
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    views = " ".join(f"CREATE VIEW {name} AS {select};" for name, select in VIEWS.items())
-    connection.executescript(f"BEGIN; {TABLES} {views} COMMIT;")
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+def _in_order(totals: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Sums by their keys: all writers change them in the same order, and so do not wait for each other in a circle."""
+    return sorted(totals, key=lambda row: row[: len(TOTAL_KEYS)])
 
 
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _engine_of(place: str | None) -> DatabaseEngine:
+    if is_server_url(place):
+        from runcard.catalog.postgres_engine import PostgresEngine  # noqa: PLC0415 - one of the two
+
+        return PostgresEngine(str(place))
+    from runcard.catalog.sqlite_engine import SqliteEngine  # noqa: PLC0415
+
+    return SqliteEngine(place)
 
 
-def _reason(error: Exception) -> str:
-    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+def _storable(value: object) -> object:
+    """A text as the catalog has it: a character that no database takes is written as its code."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

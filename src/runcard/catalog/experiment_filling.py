@@ -12,13 +12,14 @@ from runcard.files import json_name
 from runcard.store import layout
 from runcard.store.experiments import CREATED, DESCRIPTION, ID, read_experiment_config
 
-_INSERT = "INSERT INTO experiments (path, fingerprint, name, experiment_id, created, description) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO experiments (host, path, fingerprint, name, experiment_id, created, description) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE = "DELETE FROM experiments WHERE host = ? AND path = ?"
 _LONGEST = 1000  # characters of a description
 
 
 def fill_experiments(database: CatalogDatabase, folders: Iterable[str]) -> None:
     """Bring the rows of these folders up to date. One that cannot be reached keeps its row."""
-    known = dict(database.query("SELECT path, fingerprint FROM experiments").fetchall())
+    known = dict(database.rows("SELECT path, fingerprint FROM experiments WHERE host = ?", (database.host,)))
     changes: dict[str, tuple[Any, ...] | None] = {}
     for folder in folders:
         path = json_name(folder).text
@@ -27,18 +28,18 @@ def fill_experiments(database: CatalogDatabase, folders: Iterable[str]) -> None:
             if path in known and os.path.isdir(os.path.dirname(folder)):
                 changes[path] = None
         elif known.get(path) != fingerprint:
-            changes[path] = (path, fingerprint, *_row(folder))
+            changes[path] = (database.host, path, fingerprint, *_row(folder))
     if changes:
         with database.writing():
             for path, row in changes.items():
-                database.query("DELETE FROM experiments WHERE path = ?", (path,))
+                database.query(_DELETE, (database.host, path))
                 if row is not None:
                     database.query(_INSERT, row)
 
 
 def forget_experiment(database: CatalogDatabase, folder: str) -> None:
     """Remove the row of a folder."""
-    database.query("DELETE FROM experiments WHERE path = ?", (json_name(folder).text,))
+    database.query(_DELETE, (database.host, json_name(folder).text))
 
 
 def experiment_folder_of(store: str) -> str | None:

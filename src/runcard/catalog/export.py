@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import CALLS, INSTANCES, RECORDS, ColumnType
-from runcard.catalog.conditions import Condition
+from runcard.catalog.conditions import Condition, lower_ascii
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.searching import Filters, select_keys
 from runcard.catalog.tables import exact_select
@@ -27,6 +27,7 @@ _SOURCES = {
     "sessions": _Source("v1_sessions"),
     "instances": _Source("v1_instances", ", i.instance_id"),
     "usage": _Source("v1_usage", ", u.number"),
+    "counted_usage": _Source("v1_counted_usage", ", u.number"),
     "calls": _Source("v1_calls", ", c.number"),
     "values": _Source("v1_values", ", f.key"),
     "files": _Source("v1_files", ", f.is_input DESC, f.path"),
@@ -74,19 +75,13 @@ def table_batches(
         sql += f" {'AND' if ' WHERE ' in sql else 'WHERE'} {condition.sql}"
         parameters += condition.parameters
     sql += f" ORDER BY r.started NULLS LAST, r.record_id, r.path{source.order}"
-    return _batches(database, sql, parameters, size)
-
-
-def _batches(database: CatalogDatabase, sql: str, parameters: list[object], size: int) -> Iterator[RowBatch]:
-    cursor = database.query(sql, parameters)
-    while batch := cursor.fetchmany(size):
-        yield batch
+    return database.batches(sql, parameters, size)
 
 
 def _conditions(database: CatalogDatabase, table: str, filters: Filters) -> Iterator[Condition]:
     """The filters as SQL. Those of instances and calls are about each of them; a model is that of a row, where rows have one."""
-    if table == "usage" and filters.model is not None:
-        yield Condition("instr(lower(u.model), lower(?)) > 0", (filters.model,))
+    if table in {"usage", "counted_usage"} and filters.model is not None:
+        yield Condition("instr(lower(u.model), ?) > 0", (lower_ascii(filters.model),))
         filters = replace(filters, model=None)
     if filters == Filters():
         return

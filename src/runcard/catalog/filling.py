@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, TableRows
 from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TEXT_COLUMNS
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
 from runcard.store import layout
@@ -24,6 +25,7 @@ from runcard.store import layout
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
 _BATCH = 200  # records that are written at once
+_MANY = 1000  # records after which a database is tidied
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
@@ -70,6 +72,9 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
     database.make_indexes()
+    if len(changed) >= _MANY:
+        database.engine.tidy()
+    _check_open_runs(database, number)
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
@@ -85,12 +90,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
         return _unreachable(database, store, number)
     if before is None:
         return _fill_once(database, store, number, wait)
-    running = [
-        name
-        for (name,) in database.query(
-            "SELECT name FROM records WHERE store = ? AND status = 'running'", (number,)
-        )
-    ]
+    running = [name for name, *_ in _open_runs(database, number)]
     if now == before and not running:
         return None
     known = _fingerprints(database, number)
@@ -112,13 +112,15 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     _put_all(database, number, changed, store, None)
     removed = (suspects & known.keys()) - places.keys()
     database.remove(number, sorted(removed))
-    _set_cursor(database, number, now)
+    _check_open_runs(database, number)
+    if now != before:
+        _set_cursor(database, number, now)
     return FillResult(store, len(known), len(changed), len(removed))
 
 
 def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:
     """Fill a store that was never read; of many processes one reads it, and the others wait for it."""
-    with database.locked("filling", wait):
+    with database.locked("filling", wait, number):
         return fill(database, store) if _cursor(database, number) is None else None
 
 
@@ -129,24 +131,51 @@ def forget(database: CatalogDatabase, store: str) -> None:
     database.query("DELETE FROM stores WHERE id = ?", (number,))
 
 
+def _open_runs(database: CatalogDatabase, store: int) -> list[tuple[str, str, str]]:
+    """The runs of a store that are open as far as the catalog knows: their names, paths and statuses."""
+    return database.query(
+        "SELECT name, path, status FROM records WHERE store = ? AND is_open = 1", (store,)
+    ).fetchall()
+
+
+def _check_open_runs(database: CatalogDatabase, number: int) -> None:
+    """Note which open runs are interrupted: nothing in a store changes when a process dies."""
+    for name, path, status in _open_runs(database, number):
+        now = _open_status(path)
+        if now is not None and now != status:
+            sql = "UPDATE records SET status = ? WHERE store = ? AND name = ? AND is_open = 1"
+            database.query(sql, (now, number, name))
+
+
+def _open_status(path: str) -> str | None:
+    from runcard.catalog.reading import open_status  # noqa: PLC0415 - as below
+    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
+
+    try:
+        return open_status(path, DirectoryRecord(path).raw_document)
+    except (RuncardError, OSError):
+        return None
+
+
 def _store_number(database: CatalogDatabase, store: str) -> int:
     path = json_name(os.path.abspath(store)).text
-    found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+    own, sql = (database.host, path), "SELECT id FROM stores WHERE host = ? AND path = ?"
+    found = database.query(sql, own).fetchone()
     if found is None:
-        database.query("INSERT OR IGNORE INTO stores (path) VALUES (?)", (path,))
-        found = database.query("SELECT id FROM stores WHERE path = ?", (path,)).fetchone()
+        database.query("INSERT INTO stores (host, path) VALUES (?, ?) ON CONFLICT DO NOTHING", own)
+        found = database.query(sql, own).fetchone()
     return int(found[0])
 
 
 def was_read(database: CatalogDatabase, store: str) -> bool:
     """Whether the rows of a store are all there, even if they are not the newest."""
     path = json_name(os.path.abspath(store)).text
-    sql = "SELECT 1 FROM stores WHERE path = ? AND (cursor IS NOT NULL OR NOT is_reachable)"
-    return database.query(sql, (path,)).fetchone() is not None
+    sql = "SELECT 1 FROM stores WHERE host = ? AND path = ? AND (cursor IS NOT NULL OR is_reachable = 0)"
+    return database.query(sql, (database.host, path)).fetchone() is not None
 
 
 def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResult:
-    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable"
+    sql = "UPDATE stores SET is_reachable = 0, cursor = NULL WHERE id = ? AND is_reachable = 1"
     database.query(sql, (number,))
     (count,) = database.query("SELECT count(*) FROM records WHERE store = ?", (number,)).fetchone()
     return FillResult(store, count, 0, 0, is_reachable=False)
@@ -198,6 +227,7 @@ def _without_collector() -> Iterator[None]:
 def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableRows:
     """The rows of some records, whose numbers are `first` and those that follow."""
     tables: TableRows = {table: [] for table in COLUMNS_OF}
+    totals = UsageTotals()
     for own, place in enumerate(places, first):
         rows = read_rows(_record(place))
         if "problem" in rows.record and not os.path.lexists(place.path):
@@ -216,6 +246,11 @@ def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableR
         tables["files"] += [(own, *file) for file in rows.files]
         tables["relations"] += [(own, *relation) for relation in rows.relations]
         tables["texts"].append((own, *(rows.texts.get(name, "") for name in TEXT_COLUMNS)))
+        if rows.usage:
+            labels = [(key, label_value(*fact)) for key, fact in rows.facts.items() if key.startswith(LABEL)]
+            values = {name: rows.record.get(column) for name, column in OF_RECORDS.items()}
+            totals.add(values, labels, rows.usage)
+    tables["usage_totals"] = totals.rows()
     return tables
 
 

@@ -16,6 +16,15 @@ def local_day(sql: str, first: int, last: int) -> str:
     return f"CASE WHEN {sql} >= 0 THEN ({sql} + {shift}) / {_DAY * 1000} END"
 
 
+def day_changes(first: int, last: int) -> Iterator[int]:
+    """How far from the beginning of a day in UTC local days begin, between two times; all in milliseconds."""
+    for until, offset in _offsets(
+        max(first // 1000, _FIRST), min(last // 1000, int(time.time()) + 366 * _DAY)
+    ):
+        yield -offset * 1000
+        yield until % 3600 * 1000 if until < last // 1000 else 0
+
+
 def _offsets(first: int, last: int) -> Iterator[tuple[int, int]]:
     """The offsets of local time from UTC, in seconds, each with the time at which it ends."""
     at, offset = first, _offset(first)

@@ -26,6 +26,7 @@ from runcard.plans.project import Project, check_folder
 _LONGEST = 1000  # characters of a value
 _MOST_TEXT = 20_000  # characters that words are searched in
 _SEARCHED = ("characteristics", "automation", "validation")
+_PROJECT = "SELECT id FROM projects WHERE host = ? AND path = ?"
 _INSERT = f"INSERT INTO plans (project, {', '.join(PLAN_COLUMNS)}) VALUES (?{', ?' * len(PLAN_COLUMNS)})"  # noqa: S608 - names of our own
 
 
@@ -56,15 +57,15 @@ def fill_plans(database: CatalogDatabase, project: Project) -> FillResult:
 def plans_were_read(database: CatalogDatabase, project: Project) -> bool:
     """Whether the catalog has the project, even if its plans are not the newest."""
     path = json_name(project.root).text
-    return database.query("SELECT 1 FROM projects WHERE path = ?", (path,)).fetchone() is not None
+    return database.query(_PROJECT, (database.host, path)).fetchone() is not None
 
 
 def _project_number(database: CatalogDatabase, root: str) -> int:
-    path = json_name(root).text
-    found = database.query("SELECT id FROM projects WHERE path = ?", (path,)).fetchone()
+    own = database.host, json_name(root).text
+    found = database.query(_PROJECT, own).fetchone()
     if found is None:
-        database.query("INSERT INTO projects (path) VALUES (?) ON CONFLICT DO NOTHING", (path,))
-        found = database.query("SELECT id FROM projects WHERE path = ?", (path,)).fetchone()
+        database.query("INSERT INTO projects (host, path) VALUES (?, ?) ON CONFLICT DO NOTHING", own)
+        found = database.query(_PROJECT, own).fetchone()
     return int(found[0])
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from runcard.catalog.rows import RUN, SESSION, RecordRows, call_row, run_rows, session_rows
+from runcard.catalog.tables import USAGE_COLUMNS
 from runcard.checksums import read_file
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
@@ -22,6 +23,7 @@ from runcard.store.record import Record
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
 _CALLED = MODEL_CALLED.encode()
+_AT_LEAST = USAGE_COLUMNS.index("at_least")
 _SIMPLE = 1 << 16  # bytes of a listing that is read at once
 _SIMPLE_LISTING = re.compile(
     rb"(?:[0-9a-f]{64}  (?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\n)+"
@@ -47,17 +49,40 @@ def read_rows(record: Record) -> RecordRows:
         "kind": SESSION if kind is TEAM else RUN,
         "record_id": _id(document, name),
         "sha256": sha256_bytes(data).hex,
+        "is_open": 0,
     }
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
-    if rows.usage and kind is GENERATION and rows.record["status"] != "running":
+    is_live = layout.is_live_session(record.path)
+    if is_live or (kind is GENERATION and rows.record["status"] == "running"):
+        rows.record |= {"is_open": 1, "status": open_status(record.path, document) or "running"}
+        rows.usage = [(*row[:_AT_LEAST], 1, *row[_AT_LEAST + 1 :]) for row in rows.usage]
+    elif rows.usage and kind is GENERATION:
         rows.calls = _calls(record)
-    if layout.is_live_session(record.path):
-        rows.record["status"] = (
-            "running"  # as long as it is not closed: `ls` looks whether its process is gone
-        )
+    if is_live:
         return rows
     rows.files += _outputs(record)
     return rows
+
+
+def open_status(path: str, document: JsonObject) -> str | None:
+    """The status of an open run or session: `running`, or `interrupted` if its process is gone; None if that is unknown."""
+    if layout.is_live_session(path):
+        return _live_status(path)
+    from runcard.observe.process import is_alive  # noqa: PLC0415 - few runs are open
+    from runcard.store.runs.owner import is_on_other_host, is_owner_gone  # noqa: PLC0415
+
+    try:
+        is_gone = None if is_on_other_host(document) else is_owner_gone(path, document, is_alive)
+    except (RuncardError, OSError, LookupError, TypeError):
+        return None
+    return None if is_gone is None else "interrupted" if is_gone else "running"
+
+
+def _live_status(path: str) -> str | None:
+    from runcard.store.sessions import live  # noqa: PLC0415 - few sessions are open
+
+    status, remark = live.live_state(path)
+    return None if remark in {live.UNKNOWN, live.ON_OTHER_HOST} else status
 
 
 def _id(document: JsonObject, name: str) -> str:
@@ -71,7 +96,7 @@ def _unreadable(record: Record, problem: str) -> RecordRows:
     with contextlib.suppress(RuncardError, OSError):  # a damaged archive
         kind = SESSION if record.kind_by_files() == SESSION else RUN
     facts: dict[str, object] = {"kind": kind, "record_id": name, "problem": problem[:1000]}
-    facts |= dict.fromkeys(("at_least", "errors", "warnings"), 0)
+    facts |= dict.fromkeys(("at_least", "errors", "warnings", "is_open", "undated_usage"), 0)
     return RecordRows(facts, texts={"name": name, "errors": problem[:1000]})
 
 

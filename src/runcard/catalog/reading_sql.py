@@ -1,4 +1,4 @@
-"""Questions in SQL: read-only, whatever they are, and bounded in time, rows and memory.
+"""Questions in SQL to a file: read-only, whatever they are, and bounded in time, rows and memory.
 
 The database itself refuses everything but reading: the file is opened read-only, and an authorizer allows only what a SELECT
 needs. A statement that runs too long is interrupted.
@@ -8,9 +8,10 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from runcard.catalog.database import CatalogError
+from runcard.catalog.catalog_error import CatalogError
+from runcard.catalog.engine import SqlRows
 from runcard.errors import UsageError
 
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
@@ -22,15 +23,6 @@ _LARGEST_ANSWER = 64 << 20  # bytes of texts
 _MEMORY = 256 << 20  # bytes of all connections of this process
 
 
-class SqlRows(NamedTuple):
-    """The answer to a question in SQL."""
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-    is_cut: bool  # whether there are more rows than were allowed
-    warning: str | None = None  # why the catalog is not up to date
-
-
 def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
     """The rows of a SELECT, at most `limit`; raises UsageError for anything else, and when it takes longer than `seconds`."""
     if not seconds > 0:  # also where it is not a number
@@ -40,7 +32,7 @@ def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
             cursor = connection.execute(sql)
             rows = list(_limited(cursor, limit + 1))
         except sqlite3.Error as error:
-            raise _refused(error, seconds) from error
+            raise _damaged(error) or _refused(error, seconds) from error
         except sqlite3.Warning as warning:  # more than one statement
             raise UsageError(str(warning), hint="write one SELECT") from warning
         if cursor.description is None:
@@ -85,6 +77,13 @@ def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int
         return sqlite3.SQLITE_OK
     is_function = action == sqlite3.SQLITE_FUNCTION and name is not None
     return sqlite3.SQLITE_OK if is_function and name not in _FORBIDDEN_FUNCTIONS else sqlite3.SQLITE_DENY
+
+
+def _damaged(error: sqlite3.Error) -> CatalogError | None:
+    """The error of a catalog that is damaged, whatever the question was."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return None
+    return CatalogError(f"the catalog is damaged: {error}", is_damaged=True)
 
 
 def _refused(error: sqlite3.Error, seconds: float) -> UsageError:

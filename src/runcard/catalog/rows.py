@@ -27,6 +27,8 @@ _MOST_COUNT = 2**62
 _LONGEST_TIME = 100  # characters
 _NO_TOKENS = (None,) * len(CLASSES)
 _ERROR = INSTANCE_COLUMNS.index("error")
+_STARTED, _USAGE_COST = USAGE_COLUMNS.index("started"), USAGE_COLUMNS.index("cost")
+_USAGE_OF_RUNS = USAGE_COLUMNS[:-4]  # without those of an agent
 
 Row = dict[str, Any]
 Facts = dict[str, tuple[float | None, str | None]]  # a number, a text, by key
@@ -81,7 +83,11 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
         **_remark_facts(remarks),
     }
     if has_calls(document):
-        rows.usage = [tuple(map(row.get, USAGE_COLUMNS)) for row in _run_usage(document, record)]
+        rows.usage = [
+            (*map(row.get, _USAGE_OF_RUNS), record["started"], None, None, _fresh(*_input_of(row), record))
+            for row in _run_usage(document, record)
+        ]
+    record |= _usage_times(rows.usage)
     rows.files = [*_inputs(_object(document.get("data_sources")))]
     rows.relations = [*_relations(document)]
     rows.texts = _texts(rows, (record["experiment"], record["command"], _text(generation.get("function"))))
@@ -141,6 +147,7 @@ def session_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]]
     }
     rows = RecordRows(record)
     _add_instances(rows, entries, is_at_least=is_at_least)
+    record |= _usage_times(rows.usage)
     rows.facts = {**_flat_facts("label", _object(document.get("labels"))), **_remark_facts(remarks)}
     rows.relations = [*_relations(document)]
     names = (_text(entry.get("name")) for entry in entries)
@@ -194,15 +201,21 @@ def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, is_at_lea
         get = entry.get
         own, model, source = _text(get("instance_id")), _text(get("model")), _text(get("token_source"))
         calls, tokens, cost = _count(get("calls")), _token_counts(get("tokens")), _cost_of(entry)
+        name, role, started = (
+            _text(get("name")),
+            _text(get("role_title")) or _text(get("role")),
+            _time(get("created_at")),
+        )
+        agent = (rows.record["started"] if started is None else started, role, name)
         rows.instances.append(
             (
                 own or f"#{number}",
-                _text(get("name")),
-                _text(get("role_title")) or _text(get("role")),
+                name,
+                role,
                 model,
                 _text(get("status")),
                 _text(get("parent_instance_id")),
-                _time(get("created_at")),
+                started,
                 _time(get("terminated_at")),
                 _number(get("execution_time_seconds")),
                 calls,
@@ -216,20 +229,49 @@ def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, is_at_lea
         )
         parts = [_object(part) for part in _list(get("models"))]
         if not parts:  # an agent without figures has an unknown cost, not none
-            rows.usage.append((own, model, None, calls, *tokens, source, *cost, at_least))
+            fresh = _fresh(tokens[0], tokens[2], tokens[3], rows.record)
+            rows.usage.append((own, model, None, calls, *tokens, source, *cost, at_least, *agent, fresh))
         for part in parts:
+            tokens = _token_counts(part.get("tokens"))
             rows.usage.append(
                 (
                     own,
                     _text(part.get("model")),
                     _text(part.get("provider")),
                     _count(part.get("calls")),
-                    *_token_counts(part.get("tokens")),
+                    *tokens,
                     _text(part.get("token_source")) or source,
                     *_cost_of(part),
                     at_least,
+                    *agent,
+                    _fresh(tokens[0], tokens[2], tokens[3], rows.record),
                 )
             )
+
+
+def _input_of(row: Row) -> tuple[int | None, int | None, int | None]:
+    return row["input"], row["cache_read"], row["cache_write"]
+
+
+def _fresh(whole: int | None, read: int | None, written: int | None, record: Row) -> int | None:
+    """Input without what was cached; unknown for a part that does not say what of the record's cached tokens it has."""
+    hides_cache = (read is None and record["cache_read"]) or (written is None and record["cache_write"])
+    return None if whole is None or hides_cache else max(0, whole - (read or 0) - (written or 0))
+
+
+def _usage_times(usage: Sequence[tuple[Any, ...]]) -> Row:
+    """The columns of a record that say when its usage was."""
+    times = [row[_STARTED] for row in usage]
+    unknown = [row[_STARTED] for row in usage if row[_USAGE_COST] is None]
+    return {
+        "last_usage": _last(times),
+        "last_unknown_cost": _last(unknown),
+        "undated_usage": times.count(None),
+    }
+
+
+def _last(times: list[int | None]) -> int | None:
+    return max((-1 if time is None else time for time in times), default=None)
 
 
 def _token_counts(tokens: object) -> tuple[int | None, ...]:
@@ -312,8 +354,12 @@ def _flat_facts(prefix: str, data: Mapping[str, Any]) -> Facts:
 def _metric_facts(metrics: Mapping[str, Any]) -> Facts:
     """The last value of a metric under its name; the smallest and the largest with `.min` and `.max`."""
     facts: Facts = {}
-    for name, values in list(metrics.items())[:_MOST_FACTS]:
-        for suffix, key in (("", "last"), (".min", "min"), (".max", "max")):
+    for suffix, key in (
+        (".min", "min"),
+        (".max", "max"),
+        ("", "last"),
+    ):  # a metric may be called `a.min`: its own value counts
+        for name, values in list(metrics.items())[:_MOST_FACTS]:
             if (number := _number(_object(values).get(key))) is not None:
                 facts[_clean(f"metric.{name}{suffix}")[:_LONGEST_KEY]] = (float(number), None)
     return facts

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column, Columns
-from runcard.catalog.conditions import Condition, comparison, parse_condition, time_value
+from runcard.catalog.conditions import Condition, comparison, lower_ascii, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.engine import words_of
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
 from runcard.errors import UsageError
@@ -17,9 +18,9 @@ MOST_ROWS = 10_000_000
 
 # A cost is known if that of every run with calls is. Experiments without runs have a folder.
 _EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
-    sum(r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
-    CASE WHEN sum(r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
-    max(r.at_least OR (r.cost IS NULL AND u.record IS NOT NULL)) AS at_least
+    count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
+    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
     WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
     LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
@@ -45,7 +46,7 @@ _COMMON = 2000  # records from which on a value is a common one
 _MODELS = (
     "WITH RECURSIVE known (model) AS (SELECT min(model) FROM {0} UNION ALL "
     "SELECT (SELECT min(o.model) FROM {0} o WHERE o.model > known.model) FROM known WHERE known.model IS NOT NULL) "
-    "SELECT model FROM known WHERE instr(lower(model), lower(?)) > 0"
+    "SELECT model FROM known WHERE instr(lower(model), ?) > 0"
 )
 
 
@@ -72,6 +73,7 @@ class Table(NamedTuple):
     columns: list[Column]
     rows: list[tuple[Any, ...]]
     total: int  # rows without the limit
+    unknown: tuple[tuple[str, str | None], ...] = ()  # what was named and no record has, with a similar name
 
 
 class _ListQuestion:
@@ -83,7 +85,7 @@ class _ListQuestion:
         self.conditions: list[Condition] = []
 
     def _is_common(self, records: str, parameters: Sequence[object]) -> bool:
-        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON})"  # noqa: S608 - text of our own
+        sql = f"SELECT count(*) FROM ({records} LIMIT {_COMMON}) AS found"  # noqa: S608 - text of our own
         return bool(self.database.query(sql, parameters).fetchone()[0] == _COMMON)
 
     def add(self, sql: str, *parameters: object) -> None:
@@ -148,7 +150,30 @@ def list_table(
     _filter(question, filters)
     rows = question.rows(shown, sort, limit, offset)
     total = question.count() if offset or (limit is not None and len(rows) == limit) else len(rows)
-    return Table(shown, rows, total)
+    return Table(shown, rows, total, tuple(_unknown(question, filters, has_rows=bool(rows))))
+
+
+def _unknown(
+    question: _ListQuestion, filters: Filters, *, has_rows: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Values, and the status, that no record has: probably misspelt."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
+    ask = question.database.query
+    for name in question.columns.facts:
+        if ask("SELECT 1 FROM facts WHERE key = ? LIMIT 1", (name,)).fetchone() is None:
+            prefix = name.partition(".")[0] + "."
+            sql = "SELECT DISTINCT key FROM facts WHERE substr(key, 1, ?) = ? LIMIT 1000"
+            known = [key for (key,) in ask(sql, (len(prefix), prefix))]
+            yield name, next(iter(get_close_matches(name, known, 1)), None)
+    if filters.status is not None and not has_rows and "status" in question.columns.known:
+        sql = f"SELECT DISTINCT {question.columns.known['status'].sql} {_FROM[question.table]}"
+        known = [status for (status,) in ask(sql) if status is not None]
+        if known and filters.status not in {*known, "interrupted", "running"}:
+            yield (
+                f"status {filters.status}",
+                next(iter(get_close_matches(filters.status, known, 1, 0.4)), None),
+            )
 
 
 def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> tuple[str, Condition]:
@@ -175,7 +200,9 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
         if when is not None:
             question.add(f"{time} {sign} ?", time_value(when, now))
     if filters.model is not None:
-        question.add(f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", filters.model)
+        question.add(
+            f"{columns.find('model').sql} IN ({_MODELS.format(question.table)})", lower_ascii(filters.model)
+        )
     (_filter_plans if question.table == PLANS else _filter_records)(question, filters)
     if filters.where is not None:
         question.conditions.append(parse_condition(filters.where, columns, lambda: now))
@@ -197,32 +224,22 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
         by_record(start + stores, *filters.stores)
     if filters.records is not None:
-        question.add_records("SELECT value FROM json_each(?)", json.dumps(list(filters.records)))
+        question.add_records(
+            "SELECT CAST(value AS BIGINT) FROM json_each(?)", json.dumps(list(filters.records))
+        )
     for tag in filters.tags:
         question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:
-        question.add_records("SELECT rowid FROM texts WHERE texts MATCH ?", match_words(filters.text))
+        sql, parameters = question.database.records_with_words(filters.text)
+        question.add_records(sql, *parameters)
 
 
 def _filter_plans(question: _ListQuestion, filters: Filters) -> None:
     if filters.experiment is not None or filters.tags:
         raise UsageError("plans have no experiments and no tags", hint="use --status, --where or --text")
     if filters.text is not None:
-        for word in _words(filters.text):
+        for word in words_of(filters.text):
             question.add("instr(p.text, ?) > 0", word.lower())
-
-
-def _words(text: str) -> list[str]:
-    words = text.split()
-    if not words:
-        raise UsageError("there is nothing to search for", hint="write one or more words")
-    return words[:50]
-
-
-def match_words(text: str) -> str:
-    """Words as a question to the search index: each must occur, as it is written; the last may go on."""
-    quoted = ['"' + word.replace('"', '""') + '"' for word in _words(text)]
-    return " AND ".join(quoted) + "*"
 
 
 def _plain_value(column: Column, value: Any) -> Any:  # noqa: ANN401 - any type of the database
@@ -259,12 +276,14 @@ class FileMatch(NamedTuple):
     path: str
     file: str | None  # None: the record as a whole is meant
     started: str | None
+    stored_on: str | None = None  # the host, where a catalog has records of several
 
 
 def files_with(database: CatalogDatabase, digest: bytes, *, is_input: bool) -> list[FileMatch]:
     """The records that read, or made, a file with this digest; oldest first."""
     sql = (
-        "SELECT r.id, r.record_id, r.path, f.path, r.started FROM files f JOIN records r ON r.id = f.record "
+        "SELECT r.id, r.record_id, r.path, f.path, r.started, s.host FROM files f JOIN records r ON r.id = f.record "
+        "JOIN stores s ON s.id = r.store "
         "WHERE f.sha256 = ? AND f.is_input = ? ORDER BY r.started IS NULL, r.started, r.id, f.path"
     )
     return [_file_match(row) for row in database.query(sql, (digest, int(is_input)))]
@@ -273,8 +292,8 @@ def files_with(database: CatalogDatabase, digest: bytes, *, is_input: bool) -> l
 def records_of_commit(database: CatalogDatabase, commit: str) -> list[FileMatch]:
     """The records that were made with this commit of the code, which may be the beginning of one."""
     sql = (
-        "SELECT id, record_id, path, NULL, started FROM records WHERE substr(git_commit, 1, ?) = ? "
-        "ORDER BY started IS NULL, started, id"
+        "SELECT r.id, r.record_id, r.path, NULL, r.started, s.host FROM records r JOIN stores s ON s.id = r.store "
+        "WHERE substr(r.git_commit, 1, ?) = ? ORDER BY r.started IS NULL, r.started, r.id"
     )
     return [_file_match(row) for row in database.query(sql, (len(commit), commit))]
 
@@ -286,31 +305,36 @@ def inputs_of(database: CatalogDatabase, record: int) -> list[tuple[str, bytes]]
 
 
 def _file_match(row: tuple[Any, ...]) -> FileMatch:
-    record, own, path, file, started = row
-    return FileMatch(record, own, path, file, None if started is None else _time_text(started))
+    record, own, path, file, started, host = row
+    return FileMatch(record, own, path, file, None if started is None else _time_text(started), host or None)
 
 
 def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:
     """The stores that could not be listed when they were looked at last."""
-    for (path,) in database.query("SELECT path FROM stores WHERE is_reachable = 0 ORDER BY path"):
-        yield path
+    yield from _unreachable(database, "stores")
 
 
 def unreachable_projects(database: CatalogDatabase) -> Iterator[str]:
     """The projects that could not be looked at when their plans were listed last."""
-    for (path,) in database.query("SELECT path FROM projects WHERE is_reachable = 0 ORDER BY path"):
-        yield path
+    yield from _unreachable(database, "projects")
+
+
+def _unreachable(database: CatalogDatabase, table: str) -> Iterator[str]:
+    sql = f"SELECT path, host FROM {table} WHERE is_reachable = 0 ORDER BY path, host"  # noqa: S608 - names of our own
+    for path, host in database.query(sql):
+        yield path if host == database.host else f"{path} on {host}"
 
 
 def names_beginning_with(database: CatalogDatabase, beginning: str, most: int) -> list[tuple[str, str]]:
-    """The ids and the names of records that begin like this, newest first, each with what it is."""
+    """The ids and the names of records on this host that begin like this, newest first, each with what it is."""
     found = []
     for name in ("record_id", "name"):
         sql = (
             f"SELECT {name}, kind, status, started FROM records "  # noqa: S608 - names of our own
-            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? ORDER BY started DESC LIMIT ?"
+            f"WHERE {name} >= ? AND substr({name}, 1, ?) = ? AND store IN (SELECT id FROM stores WHERE host = ?) "
+            "ORDER BY started DESC NULLS LAST LIMIT ?"
         )
-        rows = database.query(sql, (beginning, len(beginning), beginning, most))
+        rows = database.query(sql, (beginning, len(beginning), beginning, database.host, most))
         found += [
             (
                 own,

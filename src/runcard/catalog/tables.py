@@ -5,9 +5,17 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 6
+VERSION = 7
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
+
+# What usage is added up by, and the sums: of each figure what is known of it, and of how many parts it is known.
+TOTAL_KEYS = ("dimension", "value", "slot", "model", "token_source")
+FIGURES = ("calls", "fresh", "output", "cache_read", "cache_write", "reasoning", "cost", "known_cost")
+TOTAL_COLUMNS = (
+    *("parts", "at_least", "unpriced", "huge"),
+    *(f"{name}{suffix}" for name in FIGURES for suffix in ("", "_parts")),
+)
 
 _TOKENS = "input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER, token_source TEXT"
 _COST = "cost INTEGER, known_cost INTEGER, at_least INTEGER NOT NULL DEFAULT 0"
@@ -15,11 +23,13 @@ _COST = "cost INTEGER, known_cost INTEGER, at_least INTEGER NOT NULL DEFAULT 0"
 TABLES = f"""
 CREATE TABLE stores (
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
+    host TEXT NOT NULL DEFAULT '',  -- on which it is; empty where a catalog belongs to one machine
+    path TEXT NOT NULL,
     is_reachable INTEGER NOT NULL DEFAULT 1,
-    cursor TEXT  -- what the store looked like when it was read last; null: it must be read
+    cursor TEXT,  -- what the store looked like when it was read last; null: it must be read
+    UNIQUE (host, path)
 );
-CREATE TABLE next_record (number INTEGER NOT NULL);  -- the id of the next record: a writer takes as many as it needs
+CREATE TABLE next_record (number INTEGER NOT NULL);  -- one row: the id of the next record: a writer takes as many as it needs
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
     store INTEGER NOT NULL,
@@ -31,7 +41,8 @@ CREATE TABLE records (
     record_id TEXT NOT NULL,
     sha256 TEXT,  -- of its metadata document
     problem TEXT,  -- why it cannot be read
-    status TEXT,
+    status TEXT,  -- of an open run: running, or interrupted
+    is_open INTEGER NOT NULL DEFAULT 0,  -- its document says that it is running
     started INTEGER,
     ended INTEGER,
     seconds REAL,
@@ -54,6 +65,9 @@ CREATE TABLE records (
     errors INTEGER NOT NULL DEFAULT 0,
     warnings INTEGER NOT NULL DEFAULT 0,
     first_error TEXT,
+    last_usage INTEGER,  -- when the last part of its usage started; -1: unknown; null: it has none
+    last_unknown_cost INTEGER,  -- the same of the parts whose cost is unknown
+    undated_usage INTEGER NOT NULL DEFAULT 0,  -- parts without a time
     UNIQUE (store, name)
 );
 CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
@@ -90,7 +104,20 @@ CREATE TABLE usage (  -- what each model was paid for, by record and instance
     calls INTEGER,
     {_TOKENS},
     {_COST},
+    started INTEGER,  -- of the instance, or else of the record
+    role TEXT,  -- of the instance
+    agent TEXT,  -- the name of the instance
+    fresh INTEGER,  -- input without what was cached
     PRIMARY KEY (record, number)
+) WITHOUT ROWID;
+CREATE TABLE usage_totals (  -- sums of usage: see usage_totals.py
+    dimension TEXT NOT NULL,
+    value TEXT NOT NULL,
+    slot INTEGER NOT NULL,  -- the hour or day in UTC, counted from 1970; -1: unknown, or before
+    model TEXT NOT NULL,  -- empty: unknown
+    token_source TEXT NOT NULL,  -- empty: unknown
+    {", ".join(f"{name} INTEGER NOT NULL" for name in TOTAL_COLUMNS)},
+    PRIMARY KEY (dimension, value, slot, model, token_source)
 ) WITHOUT ROWID;
 CREATE TABLE calls (  -- of runs, each once
     record INTEGER NOT NULL,
@@ -123,17 +150,21 @@ CREATE TABLE relations (
     PRIMARY KEY (record, type, other_id)
 ) WITHOUT ROWID;
 CREATE TABLE experiments (  -- that have a folder
-    path TEXT PRIMARY KEY,
+    host TEXT NOT NULL,
+    path TEXT NOT NULL,
     fingerprint TEXT NOT NULL,  -- of its config.yaml
     name TEXT NOT NULL,
     experiment_id TEXT,
     created INTEGER,
-    description TEXT
+    description TEXT,
+    PRIMARY KEY (host, path)
 ) WITHOUT ROWID;
 CREATE TABLE projects (  -- that have test plans
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,
-    is_reachable INTEGER NOT NULL DEFAULT 1
+    host TEXT NOT NULL,
+    path TEXT NOT NULL,
+    is_reachable INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (host, path)
 );
 CREATE TABLE plans (
     project INTEGER NOT NULL,
@@ -158,6 +189,7 @@ CREATE TABLE plans (
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(name, summary, errors, labels);  -- its rowid is that of the record
 """
+FIRST_ROWS = "INSERT INTO next_record VALUES (1);"
 
 # Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
 # there are, is read from an index alone. `lists` have what people filter by most.
@@ -167,6 +199,11 @@ INDEXES = {
     "records_lists": f"records (started DESC, kind, status, model, experiment, {_LISTED})",
     "records_by_cost": "records (cost DESC)",
     "records_by_model": "records (model, started DESC)",
+    "records_by_usage": "records (last_usage, last_unknown_cost, undated_usage)",
+    "records_open": "records (store) WHERE is_open = 1",
+    "records_unreadable": "records (path) WHERE problem IS NOT NULL",
+    "usage_by_time": "usage (started)",
+    "relations_by_other": "relations (other_id, type)",
     "facts_by_number": "facts (key, number)",
     "facts_by_text": "facts (key, text)",
     "facts_by_value": "facts (key, coalesce(number, text) DESC)",
@@ -190,22 +227,35 @@ _SHARED = """record_id AS id, r.name, r.path, s.path AS store, s.is_reachable AS
     r.cache_write AS cache_write_tokens, r.reasoning AS reasoning_tokens, r.token_source,
     r.cost / 1e10 AS cost_usd, r.known_cost / 1e10 AS known_cost_usd, r.at_least, r.host, r.branch,
     r.git_commit AS "commit", r.errors, r.warnings, r.first_error AS error, r.sha256"""
-_TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
-_RECORD_PART = _SHARED.format(started=_TIME.format("r.started"), ended=_TIME.format("r.ended"))
+TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000.0, 'unixepoch')"
+_RECORD_PART = _SHARED.format(started=TIME.format("r.started"), ended=TIME.format("r.ended"))
 _FROM = "FROM records r JOIN stores s ON s.id = r.store"
 _USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, {0}.cache_read AS cache_read_tokens,
     {0}.cache_write AS cache_write_tokens, {0}.reasoning AS reasoning_tokens, {0}.token_source,
     {0}.cost / 1e10 AS cost_usd, {0}.known_cost / 1e10 AS known_cost_usd, {0}.at_least"""
 
+# A copy of a record does not count if another has more calls, a larger cost or a later end, as `usage_sums` counts.
+_IS_COPY = """EXISTS (SELECT 1 FROM records o WHERE o.record_id = {0}.record_id AND o.kind = {0}.kind AND o.id != {0}.id
+    AND o.problem IS NULL AND coalesce(o.tool, '') = coalesce({0}.tool, '')
+    AND (o.kind = 'run' OR o.tool IS NOT NULL OR coalesce(o.started, -1) = coalesce({0}.started, -1))
+    AND (coalesce(o.calls, 0), coalesce(o.cost, o.known_cost, 0), coalesce(o.ended, 0), -o.id)
+    > (coalesce({0}.calls, 0), coalesce({0}.cost, {0}.known_cost, 0), coalesce({0}.ended, 0), -{0}.id))"""
+_IS_JOINED = f"""(r.kind = 'run' AND EXISTS (SELECT 1 FROM relations x JOIN records s ON s.id = x.record
+    WHERE x.other_id = r.record_id AND x.type = 'run' AND x.calls > 0 AND NOT {_IS_COPY.format("s")}))"""  # noqa: S608
+_USAGE = (
+    "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
+    f"{TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
+)
+
 VIEWS = {
     "v1_runs": f"SELECT r.{_RECORD_PART}, r.provider, r.experiment, r.experiment_id, r.command, r.exit_code {_FROM} WHERE r.kind = 'run'",
     "v1_sessions": f"SELECT r.{_RECORD_PART}, r.instances, r.failed_instances, r.folder, r.tool {_FROM} WHERE r.kind = 'session'",
     "v1_instances": "SELECT r.record_id AS session, i.instance_id AS id, i.name, i.role, i.model, i.status, i.parent, "  # noqa: S608 - names of our own
-    f"{_TIME.format('i.started')} AS started, {_TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
+    f"{TIME.format('i.started')} AS started, {TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
-    "v1_usage": "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
-    f"{_TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record",
-    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {_TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
+    "v1_usage": _USAGE,
+    "v1_counted_usage": f"{_USAGE} WHERE NOT {_IS_COPY.format('r')} AND NOT {_IS_JOINED}",
+    "v1_calls": f"SELECT r.record_id AS record, r.experiment, {TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
     "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
     "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
     "c.cost / 1e10 AS cost_usd, c.known_cost / 1e10 AS known_cost_usd, c.cost_source, c.observer "
@@ -214,7 +264,7 @@ VIEWS = {
     "v1_files": "SELECT r.record_id AS record, f.is_input, f.path, lower(hex(f.sha256)) AS sha256 FROM files f "
     "JOIN records r ON r.id = f.record",
     "v1_plans": f"SELECT q.path AS project, p.source, p.class_name AS class, p.method, p.method_type AS type, p.test_level, p.status, "  # noqa: S608
-    f"p.reason, p.next_agent AS next, p.is_valid AS valid, p.is_validated AS validated, p.errors, p.warnings, {_TIME.format('p.changed')} AS changed, "
+    f"p.reason, p.next_agent AS next, p.is_valid AS valid, p.is_validated AS validated, p.errors, p.warnings, {TIME.format('p.changed')} AS changed, "
     "p.path FROM plans p JOIN projects q ON q.id = p.project",
     "v1_relations": "SELECT r.record_id AS record, x.type, x.other_id, x.sha256 FROM relations x JOIN records r ON r.id = x.record",
 }
@@ -222,7 +272,7 @@ VIEWS = {
 
 def exact_select(view: str) -> str:
     """The SELECT of a view, with costs and times in the whole numbers that are stored."""
-    before, after = _TIME.split("{}")
+    before, after = TIME.split("{}")
     return VIEWS[view].replace(" / 1e10", "").replace(before, "").replace(after, "")
 
 
@@ -231,7 +281,7 @@ _TOKEN_COLUMNS = ("input", "output", "cache_read", "cache_write", "reasoning", "
 _COST_COLUMNS = ("cost", "known_cost", "at_least")
 PLACE_COLUMNS = ("store", "name", "path", "is_archived", "fingerprint")
 RECORD_COLUMNS = (
-    *("kind", "record_id", "sha256", "problem", "status", "started", "ended", "seconds"),
+    *("kind", "record_id", "sha256", "problem", "status", "is_open", "started", "ended", "seconds"),
     *("experiment", "experiment_id", "model", "provider", "calls"),
     *_TOKEN_COLUMNS,
     *_COST_COLUMNS,
@@ -246,7 +296,7 @@ RECORD_COLUMNS = (
         "folder",
         "tool",
     ),
-    *("errors", "warnings", "first_error"),
+    *("errors", "warnings", "first_error", "last_usage", "last_unknown_cost", "undated_usage"),
 )
 INSTANCE_COLUMNS = (
     *("instance_id", "name", "role", "model", "status", "parent", "started", "ended", "seconds", "calls"),
@@ -254,7 +304,12 @@ INSTANCE_COLUMNS = (
     *_COST_COLUMNS,
     *("error", "error_category"),
 )
-USAGE_COLUMNS = ("instance_id", "model", "provider", "calls", *_TOKEN_COLUMNS, *_COST_COLUMNS)
+USAGE_COLUMNS = (
+    *("instance_id", "model", "provider", "calls"),
+    *_TOKEN_COLUMNS,
+    *_COST_COLUMNS,
+    *("started", "role", "agent", "fresh"),
+)
 CALL_COLUMNS = (
     *("started", "model", "provider", "step", "seconds", "first_token"),
     *_TOKEN_COLUMNS,
@@ -288,3 +343,14 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "relations": ("record", "type", "other_id", "sha256", "calls"),
     "texts": ("rowid", *TEXT_COLUMNS),
 }
+
+# How sums are added to those that are there; and how those of no parts are removed.
+USAGE_TOTALS = "usage_totals"
+ADD_TOTALS = (
+    f"INSERT INTO {USAGE_TOTALS} ({', '.join((*TOTAL_KEYS, *TOTAL_COLUMNS))}) "  # noqa: S608 - names of our own
+    f"VALUES ({', '.join('?' * len((*TOTAL_KEYS, *TOTAL_COLUMNS)))}) ON CONFLICT ({', '.join(TOTAL_KEYS)}) "
+    f"DO UPDATE SET {', '.join(f'{name} = {USAGE_TOTALS}.{name} + excluded.{name}' for name in TOTAL_COLUMNS)}"
+)
+DROP_EMPTY_TOTALS = (
+    f"DELETE FROM {USAGE_TOTALS} WHERE {' AND '.join(f'{key} = ?' for key in TOTAL_KEYS)} AND parts = 0"  # noqa: S608
+)

@@ -38,18 +38,18 @@ CREATE INDEX IF NOT EXISTS transcript_files_by_record ON transcript_files (store
 CREATE TABLE IF NOT EXISTS transcript_parts (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL
 );
-CREATE VIRTUAL TABLE IF NOT EXISTS transcript_words USING fts5(text, content='', detail=none, columnsize=0);
 """
 _NAMES = ("transcript_records", "transcript_files", "transcript_parts", "transcript_words")
 _SEEN = """EXISTS (
     SELECT 1 FROM transcript_records t WHERE t.store = r.store AND t.name = r.name AND t.fingerprint = r.fingerprint{}
 )"""
-_INDEXED = _SEEN.format(" AND t.is_complete")
+_HERE = "r.store IN (SELECT id FROM stores WHERE host = ?)"  # the transcripts of other hosts cannot be read
+_INDEXED = _SEEN.format(" AND t.is_complete = 1")
 _INSERT = {
-    "transcript_records": "INSERT OR REPLACE INTO transcript_records VALUES (?, ?, ?, ?)",
+    "transcript_records": "INSERT INTO transcript_records VALUES (?, ?, ?, ?) ON CONFLICT (store, name) "
+    "DO UPDATE SET fingerprint = excluded.fingerprint, is_complete = excluded.is_complete",
     "transcript_files": "INSERT INTO transcript_files VALUES (?, ?, ?, ?, ?, ?, ?)",
     "transcript_parts": "INSERT INTO transcript_parts VALUES (?, ?, ?, ?)",
-    "transcript_words": "INSERT INTO transcript_words (rowid, text) VALUES (?, ?)",
 }
 
 WithProgress = Callable[[Iterable[Any]], Iterable[Any]]  # shows progress while it iterates
@@ -134,51 +134,43 @@ def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
 
 def candidates(database: CatalogDatabase, words: WordsToFind) -> Candidates:
     """Where these words may occur."""
+    chosen, parameters = database.engine.parts_with_words(words.words)
     sql = (
-        "SELECT r.id, r.path, f.path, p.start, p.line, f.version FROM transcript_words w "  # noqa: S608 - names of our own
-        "JOIN transcript_parts p ON p.id = w.rowid JOIN transcript_files f ON f.id = p.file "
-        "JOIN records r ON r.store = f.store AND r.name = f.name "
-        f"WHERE transcript_words MATCH ? AND {_INDEXED} ORDER BY p.id"
+        "SELECT r.id, r.path, f.path, p.start, p.line, f.version FROM transcript_parts p "  # noqa: S608 - names of our own
+        "JOIN transcript_files f ON f.id = p.file JOIN records r ON r.store = f.store AND r.name = f.name "
+        f"WHERE p.id IN ({chosen}) AND {_INDEXED} AND {_HERE} ORDER BY p.id"
     )
     parts: dict[str, dict[str, list[PartPlace]]] = {}
     numbers = set()
     try:
-        for number, record, file, *place in database.query(sql, (_match(database, words),)):
+        for number, record, file, *place in database.query(sql, (*parameters, database.host)):
             numbers.add(number)
             parts.setdefault(record, {}).setdefault(file, []).append(PartPlace(*place))
-        unread = dict(database.query(f"SELECT path, id FROM records r WHERE NOT {_INDEXED}").fetchall())  # noqa: S608
+        rest = f"SELECT path, id FROM records r WHERE NOT {_INDEXED} AND {_HERE}"  # noqa: S608
+        unread = dict(database.query(rest, (database.host,)).fetchall())
     except CatalogError as error:
         if error.is_damaged:
             raise
-        parts, unread = {}, dict(database.query("SELECT path, id FROM records").fetchall())
+        parts, unread = (
+            {},
+            dict(
+                database.query(f"SELECT path, id FROM records r WHERE {_HERE}", (database.host,)).fetchall()  # noqa: S608
+            ),
+        )
     return Candidates(parts, set(unread), frozenset({*numbers, *unread.values()}))
 
 
-def _match(database: CatalogDatabase, words: WordsToFind) -> str:
-    """The words as a question to the index, split by its own rules."""
-    database.query("CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked USING fts5(text)")
-    database.query(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked_terms USING fts5vocab('temp', 'asked', 'instance')"
-    )
-    database.query("DELETE FROM temp.asked")
-    for number, word in enumerate(words.words, 1):
-        database.query("INSERT INTO temp.asked (rowid, text) VALUES (?, ?)", (number, word))
-    found = database.query("SELECT term FROM temp.asked_terms ORDER BY doc, offset")
-    terms = ['"' + term.replace('"', '""') + '"' for (term,) in found]
-    return " AND ".join(terms) + "*"
-
-
 def _create(database: CatalogDatabase) -> None:
-    for statement in filter(str.strip, _TABLES.split(";\n")):
-        database.query(statement)
+    known = database.engine.names("table")
+    if not known.issuperset(_NAMES):
+        for statement in filter(str.strip, database.engine.table_sql(_TABLES).split(";\n")):
+            database.query(statement)
+        for statement in database.engine.word_index():
+            database.query(statement)
 
 
 def _restart(database: CatalogDatabase) -> None:
-    database.query("PRAGMA secure_delete = ON")
-    with database.writing():
-        for name in _NAMES:
-            database.query(f"DROP TABLE IF EXISTS {name}")
-    database.query("PRAGMA secure_delete = OFF")
+    database.forget_words(_NAMES)
     _create(database)
 
 
@@ -186,9 +178,9 @@ def _stale(database: CatalogDatabase) -> list[tuple[int, str, str, str]]:
     """The closed records that are not in the index as they are now."""
     sql = (
         "SELECT r.store, r.name, r.fingerprint, r.path FROM records r JOIN stores s ON s.id = r.store "  # noqa: S608
-        f"WHERE s.is_reachable AND r.status IS NOT 'running' AND NOT {_SEEN.format('')} ORDER BY r.id"
+        f"WHERE s.is_reachable = 1 AND r.is_open = 0 AND NOT {_SEEN.format('')} AND s.host = ? ORDER BY r.id"
     )
-    return database.query(sql).fetchall()
+    return database.query(sql, (database.host,)).fetchall()
 
 
 def _is_mostly_gone(database: CatalogDatabase) -> bool:
@@ -253,6 +245,7 @@ class _IndexBatch:
     def __init__(self, database: CatalogDatabase) -> None:
         self._database = database
         self._rows: list[tuple[str, tuple[Any, ...]]] = []
+        self._words: list[tuple[int, str]] = []  # the texts of parts
         self._parts = 0  # in these rows
         sql = "SELECT coalesce(max(id), 0), coalesce(max(file), 0) FROM transcript_parts"
         self._last_part, self._last_file = database.query(sql).fetchone()
@@ -272,10 +265,11 @@ class _IndexBatch:
         self._last_part += 1
         self._parts += 1
         self.add("transcript_parts", (self._last_part, file, part.start, part.line))
-        self.add("transcript_words", (self._last_part, part.text))
+        self._words.append((self._last_part, part.text))
 
     def write(self) -> None:
         with self._database.writing():
             for table, row in self._rows:
                 self._database.query(_INSERT[table], row)
-        self._rows, self._parts = [], 0
+            self._database.engine.add_words(self._words)
+        self._rows, self._words, self._parts = [], [], 0

@@ -5,22 +5,23 @@ session: there its calls were joined with those of the transcripts, so the run i
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import FACTS, Columns, names_fact
 from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
-from runcard.catalog.rows import CLASSES, RUN, SESSION
+from runcard.catalog.rows import RUN, SESSION
+from runcard.catalog.tables import FIGURES
+from runcard.catalog.totals_question import TotalsQuestion, totals_for
 from runcard.errors import UsageError
 
 _TEXTS = {
     "model": "u.model",
     "provider": "u.provider",
     "experiment": "r.experiment",
-    "role": "i.role",
-    "agent": "i.name",
+    "role": "u.role",
+    "agent": "u.agent",
     "branch": "r.branch",
     "tool": "r.tool",
     "project": "r.folder",
@@ -28,21 +29,15 @@ _TEXTS = {
 }
 DIMENSIONS = tuple(_TEXTS)
 
-_STARTED = "coalesce(i.started, r.started)"
-_HIDES_CACHE = (  # it has no counts of its own, while its record has cached tokens
-    "(u.cache_read IS NULL AND r.cache_read > 0) OR (u.cache_write IS NULL AND r.cache_write > 0)"
+# The figures of a part, in the order of FIGURES; and of how many parts something is true.
+_FIGURES = (*(f"u.{name}" for name in FIGURES[:-1]), "coalesce(u.cost, u.known_cost)")
+_UNPRICED = (
+    "u.cost IS NULL AND coalesce(u.input, u.output) IS NOT NULL AND coalesce(u.token_source, '') != 'partial'"
 )
-_FRESH = f"CASE WHEN {_HIDES_CACHE} THEN NULL ELSE max(0, u.input - coalesce(u.cache_read, 0) - coalesce(u.cache_write, 0)) END"
-_COUNTS = (
-    "u.calls",
-    _FRESH,
-    *(f"u.{name}" for name in CLASSES[1:]),
-    "u.cost",
-    "coalesce(u.cost, u.known_cost)",
-)
-_AT_LEAST = "(u.at_least OR r.status = 'running')"
-_FROM = "FROM usage u JOIN records r ON r.id = u.record"
-_INSTANCES = "LEFT JOIN instances i ON i.record = u.record AND i.instance_id = u.instance_id"
+_STARTED = "u.started"
+_MOST_LEFT_OUT = 2000  # records whose usage is taken off the sums
+_FROM = "FROM usage u"
+_RECORDS = "JOIN records r ON r.id = u.record"
 
 
 class KnownSum(NamedTuple):
@@ -78,6 +73,7 @@ class UsageFilter(NamedTuple):
 
     since: int | None = None  # milliseconds: only what started since
     left_out: Collection[int] = ()  # numbers of records
+    until: int | None = None  # milliseconds: only what started before
     only: Collection[int] | None = None
 
 
@@ -92,35 +88,93 @@ def usage_sums(
     database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
 ) -> Iterator[UsageGroup]:
     """Usage by these dimensions, and by the local day with `by_time`."""
-    columns = Columns("records")
-    keys = [_dimension(columns, name) for name in by]
-    groups = [*keys, _day(database) if by_time else "0", "u.token_source"]
-    where, parameters = _where(wanted)
-    needs_instances = by_time or wanted.since is not None or any(one.startswith("i.") for one in keys)
-    joins = [_INSTANCES, *columns.joins] if needs_instances else columns.joins
-    source = " ".join((_FROM, *joins, where))
-    parameters = [*columns.parameters, *parameters]
-    names = ", ".join(str(number + 1) for number in range(len(groups)))
-    sums = ", ".join(f"sum({one}), count(*) = count({one})" for one in _COUNTS)
-    grouped = f"SELECT {', '.join(groups)}, max({_AT_LEAST}), {sums} {source} GROUP BY {names}"
+    for name in by:
+        check_dimension(name)
+    totals = totals_for(by, wanted.since, by_time=by_time) if wanted.only is None else None
+    rows = None if totals is None else _rows_of_totals(database, totals, by, wanted)
+    if rows is None:
+        rows = _rows_of_usage(database, by, wanted, by_time=by_time)
+    return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+
+
+def _rows_of_usage(
+    database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
+) -> list[tuple[Any, ...]]:
+    """The sums of all parts, one by one where they are too large for the database."""
+    source = _UsageQuestion(by, _day(database) if by_time else None, wanted)
     try:
-        rows = database.query(grouped, parameters).fetchall()
-    except (CatalogError, sqlite3.OperationalError) as error:
+        return database.rows(source.sums, source.parameters)
+    except CatalogError as error:
         if "overflow" not in str(error):
             raise
-        each = ", ".join(f"{one}, {one} IS NOT NULL" for one in _COUNTS)  # too large a sum: one by one
-        single = f"SELECT {', '.join(groups)}, {_AT_LEAST}, {each} {source}"
-        rows = database.query(single, parameters).fetchall()
-    return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+        return database.rows(source.each, source.parameters)
+
+
+def _rows_of_totals(
+    database: CatalogDatabase, totals: TotalsQuestion, by: Sequence[str], wanted: UsageFilter
+) -> list[tuple[Any, ...]] | None:
+    """The same by the sums that are kept, without the records that are left out; None where they cannot tell."""
+    if len(wanted.left_out) > _MOST_LEFT_OUT:
+        return None
+    found = totals.rows(database)
+    if found is None:
+        return None
+    added: dict[tuple[Any, ...], list[int]] = {}
+    _add(added, found, len(by), 1)
+    if wanted.left_out:
+        of_these = UsageFilter(wanted.since, only=wanted.left_out)
+        _add(added, _rows_of_usage(database, by, of_these, by_time=totals.by_time), len(by), -1)
+    if totals.cut is not None:  # a slot that begins before the time
+        part = _rows_of_usage(
+            database, by, UsageFilter(totals.cut[0], until=totals.cut[1]), by_time=totals.by_time
+        )
+        _add(added, part, len(by), 1)
+    return [(*key, *sums) for key, sums in added.items() if sums[0]]
+
+
+def _add(
+    added: dict[tuple[Any, ...], list[int]], rows: Sequence[tuple[Any, ...]], keys: int, sign: int
+) -> None:
+    for row in rows:
+        texts = (None if value is None else _text(value) for value in row[:keys])
+        key = (*texts, *row[keys : keys + 2])
+        sums = added.setdefault(key, [0] * (len(row) - len(key)))
+        for place, value in enumerate(row[len(key) :]):
+            sums[place] += sign * (value or 0)
+
+
+class _UsageQuestion:
+    """The SQL that adds up usage, part by part."""
+
+    def __init__(self, by: Sequence[str], day: str | None, wanted: UsageFilter) -> None:
+        columns = Columns("records")
+        keys = [_dimension(columns, name) for name in by]
+        self._groups = [*keys, day or "0", "u.token_source"]
+        where, parameters = _where(wanted)
+        needs_records = columns.joins or any("r." in key for key in keys)
+        joins = [_RECORDS, *columns.joins] if needs_records else []
+        self._source = " ".join((_FROM, *joins, where))
+        self.parameters = [*columns.parameters, *parameters]
+
+    @property
+    def sums(self) -> str:
+        figures = ", ".join(f"sum({one}), count({one})" for one in _FIGURES)
+        names = ", ".join(str(number + 1) for number in range(len(self._groups)))
+        return f"SELECT {', '.join(self._groups)}, count(*), sum(u.at_least), {figures} {self._source} GROUP BY {names}"
+
+    @property
+    def each(self) -> str:
+        figures = ", ".join(f"{one}, CASE WHEN {one} IS NULL THEN 0 ELSE 1 END" for one in _FIGURES)
+        return f"SELECT {', '.join(self._groups)}, 1, u.at_least, {figures} {self._source}"
 
 
 def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageGroup:
     texts = tuple(None if value is None else _text(value) for value in row[:keys])
-    day, source, at_least, *counts = row[keys:]
+    day, source, parts, at_least, *counts = row[keys:]
     sums = [
-        KnownSum(amount or 0, bool(whole)) for amount, whole in zip(counts[::2], counts[1::2], strict=True)
+        KnownSum(amount or 0, known == parts) for amount, known in zip(counts[::2], counts[1::2], strict=True)
     ]
-    calls, *tokens, cost, known = sums
+    calls, *tokens, cost, known_cost = sums
     return UsageGroup(
         texts,
         day if has_time else None,
@@ -128,14 +182,14 @@ def _usage_sum(row: Sequence[Any], keys: int, *, has_time: bool) -> UsageGroup:
         bool(at_least),
         calls,
         tuple(tokens),
-        KnownSum(known.amount, cost.is_whole),
+        KnownSum(known_cost.amount, cost.is_whole),
     )
 
 
 def _day(database: CatalogDatabase) -> str:
-    sql = "SELECT min(started), max(started) FROM records UNION ALL SELECT min(started), max(started) FROM instances"
-    times = [time for row in database.query(sql) for time in row if time is not None] or [0]
-    return local_day(_STARTED, min(times), max(times))
+    (first,) = database.query("SELECT min(started) FROM usage").fetchone()
+    (last,) = database.query("SELECT max(started) FROM usage").fetchone()
+    return local_day(_STARTED, first or 0, last or 0)
 
 
 def _text(value: object) -> str:
@@ -143,7 +197,6 @@ def _text(value: object) -> str:
 
 
 def _dimension(columns: Columns, name: str) -> str:
-    check_dimension(name)
     if (sql := _TEXTS.get(name)) is not None:
         return sql
     fact = columns.find(name)
@@ -156,11 +209,14 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
     if wanted.since is not None:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
+    if wanted.until is not None:
+        conditions.append(f"{_STARTED} < ?")
+        parameters.append(wanted.until)
     if wanted.left_out:
-        conditions.append("u.record NOT IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
     if wanted.only is not None:
-        conditions.append("u.record IN (SELECT value FROM json_each(?))")
+        conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
@@ -176,27 +232,36 @@ class UsageFacts(NamedTuple):
 
 def usage_facts(database: CatalogDatabase, wanted: UsageFilter) -> UsageFacts:
     """What there is to say about the usage that counts."""
-    where, parameters = _where(wanted)
-    source = f"{_FROM} {_INSTANCES}" if wanted.since is not None else "FROM usage u"
-    (records,) = database.query(f"SELECT count(DISTINCT u.record) {source} {where}", parameters).fetchone()
-    unknown = f"{source} {where} {'AND' if where else 'WHERE'} u.cost IS NULL"
-    (without_cost,) = database.query(f"SELECT count(DISTINCT u.record) {unknown}", parameters).fetchone()
+    since = wanted.since
+    is_of_usage = "IS NOT NULL" if since is None else ">= ?"
+    times = [] if since is None else [since]
+    records = _count(database, f"last_usage {is_of_usage}", times, wanted)
+    without_cost = _count(database, f"last_unknown_cost {is_of_usage}", times, wanted)
+    undated = 0 if since is None else _count(database, "undated_usage > 0", [], wanted)
     unpriced: list[str] = []
     if without_cost:
-        has_tokens = "coalesce(u.input, u.output) IS NOT NULL AND u.token_source IS NOT 'partial'"
-        found = database.query(f"SELECT DISTINCT u.model {unknown} AND {has_tokens}", parameters)
-        unpriced = sorted({model or "unknown" for (model,) in found})
-    undated = 0
-    if wanted.since is not None:
-        where, parameters = _where(wanted._replace(since=None))
-        also = f"{where} {'AND' if where else 'WHERE'} {_STARTED} IS NULL"
-        (undated,) = database.query(f"SELECT count(DISTINCT u.record) {source} {also}", parameters).fetchone()
+        where, parameters = _where(wanted)
+        sql = f"SELECT DISTINCT u.model {_FROM} {where} {'AND' if where else 'WHERE'} {_UNPRICED}"
+        unpriced = sorted({model or "unknown" for (model,) in database.query(sql, parameters)})
     return UsageFacts(records, without_cost, unpriced, undated)
+
+
+def _count(
+    database: CatalogDatabase, condition: str, parameters: Sequence[object], wanted: UsageFilter
+) -> int:
+    """How many records there are, but for those that are left out."""
+    sql = f"SELECT count(*) FROM records WHERE {condition}"  # noqa: S608 - text of our own
+    (count,) = database.query(sql, parameters).fetchone()
+    left_out = [*parameters, json.dumps(sorted(wanted.left_out))]
+    among = f"{sql} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"  # noqa: S608
+    (fewer,) = database.query(among, left_out).fetchone()
+    return int(count - fewer)
 
 
 def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     """The paths of records that cannot be read, and why; and of stores that cannot be reached."""
-    stores = "SELECT path, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"
+    where = "path || CASE WHEN host = '' THEN '' ELSE ' on ' || host END"
+    stores = f"SELECT {where}, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"  # noqa: S608 - names of our own
     records = "SELECT path, problem FROM records WHERE problem IS NOT NULL"
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 

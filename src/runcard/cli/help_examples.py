@@ -48,7 +48,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard install cursor --mcp --allow-write",
     ),
     "uninstall": ("runcard uninstall claude-code codex --user",),
-    "hook": ("runcard hook claude-code Stop < event.json", "runcard hook --catch-up"),
+    "hook": ("runcard hook claude-code Stop", "runcard hook --catch-up"),
     "import": (
         "runcard import claude-code",
         "runcard import codex --all --since 7d",

@@ -129,6 +129,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "characteristic.single": (WARNING, "a plan with a single characteristic"),
     "characteristic.duplicate": (ERROR, "two characteristics have the same name"),
     "characteristic.explosion": (WARNING, "too many characteristics or contexts (combinatorial explosion)"),
+    "name.blank": (ERROR, "a characteristic or a state without a name"),
     "state.few": (ERROR, "fewer than two states"),
     "state.binary": (WARNING, "a binary characteristic without exactly two states"),
     "state.duplicate": (WARNING, "a state is listed twice"),

@@ -183,7 +183,7 @@ def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> "
 
 def _check(value: object, named: str | None) -> ParsedDocument:
     if not isinstance(value, dict):
-        return ParsedDocument(Report((_not_an_object(value),), named))
+        return ParsedDocument(Report((_not_an_object(value, named),), named))
     kind = KINDS[named] if named else detect(value)
     if kind is None:
         return ParsedDocument(Report((_unknown_kind(value),)), value)
@@ -253,12 +253,12 @@ def _bom() -> Finding:
     )
 
 
-def _not_an_object(value: object) -> Finding:
+def _not_an_object(value: object, named: str | None) -> Finding:
+    hint = f"expected one of: {_known_kinds()}"
+    if named == TESTPLAN.name:
+        hint = "a plan is a map of sections; run `runcard plan analyze --write` to make it again"
     return finding(
-        "document.not-an-object",
-        "",
-        f"expected an object, found {display_value(value)}",
-        hint=f"expected one of: {_known_kinds()}",
+        "document.not-an-object", "", f"expected an object, found {display_value(value)}", hint=hint
     )
 
 

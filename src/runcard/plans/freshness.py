@@ -2,16 +2,19 @@
 
 A plan that fails any check needs a new analysis; that is a reason, not an error. The modification time can mislead both
 ways (a file that was touched, an edit within one second), so size and digest of the source decide if the plan has them.
+After an edit elsewhere in the file, the digest of the method decides: then the plan is still fresh.
 """
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
+from shlex import quote
 
 from runcard.digests import sha256_descriptor
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import open_regular, unreadable
-from runcard.plans.plan_files import PlanFile, PlanLocation
+from runcard.files import open_regular, printable, unreadable
+from runcard.plans.plan_files import MethodRef, PlanFile, PlanLocation
 
 NOT_FOUND = "metadata not found"
 CORRUPTED = "metadata corrupted"
@@ -20,6 +23,7 @@ FAILED = "validation failed"
 NO_MTIME = "missing source_file_mtime in metadata"
 MODIFIED = "source file modified"
 OTHER_TARGET = "different target"
+ELSEWHERE = "source file modified elsewhere"  # of a fresh plan: its own method is unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,12 @@ class PlanStatus:
     """Whether the plan of a source is fresh; if not, the reason."""
 
     location: PlanLocation
-    reason: str | None  # None: fresh
+    reason: str | None  # why it is not fresh; of a fresh plan None, or that the file was modified elsewhere
     validated: bool
 
     @property
     def valid(self) -> bool:
-        return self.reason is None
+        return self.reason in {None, ELSEWHERE}
 
 
 def status_of(location: PlanLocation) -> PlanStatus:
@@ -65,7 +69,33 @@ def _reason(location: PlanLocation) -> str | None:
     mtime = analyzer.get("source_file_mtime")
     if type(mtime) is not int:
         return NO_MTIME
-    return None if _is_unchanged(location, mtime, analyzer) else MODIFIED
+    if _is_unchanged(location, mtime, analyzer):
+        return None
+    return ELSEWHERE if _is_same_method(location, analyzer) else MODIFIED
+
+
+def _is_same_method(location: PlanLocation, analyzer: JsonObject) -> bool:
+    """Whether the method of a plan is unchanged, by its own digest."""
+    known = analyzer.get("method_sha256")
+    if not isinstance(known, str):
+        return False
+    ref = MethodRef.of(location.plan_file.section("target"))
+    full = ref._replace(class_name=(ref.class_name or "").removeprefix("::"))
+    digests = _method_digests(
+        location.source, location.project.root, _digest(location.source), analyzer.get("deep") is True
+    )
+    return digests.get(full) == known
+
+
+@lru_cache(maxsize=4)
+def _method_digests(path: str, root: str, _digest: str, is_deep: bool) -> dict[MethodRef, str]:  # noqa: FBT001 - a cached call
+    """The digests of all methods of a source; the plans of one source are looked at one after the other."""
+    from runcard.plans.analysis import method_digests  # noqa: PLC0415 - its parser takes long to import
+
+    try:
+        return method_digests(path, root=root, is_deep=is_deep)
+    except RuncardError:  # it cannot be parsed, or not without the extra
+        return {}
 
 
 def _has_failed(validation: object) -> bool:
@@ -109,4 +139,17 @@ def stale_warnings(location: PlanLocation) -> list[str]:
         reason = status_of(location).reason
     except RuncardError as error:
         reason = error.message
-    return [] if reason is None else [f"the plan needs a new analysis: {reason}"]
+    if reason in {None, ELSEWHERE}:
+        return []
+    return [f"the plan needs a new analysis: {reason}; run `{analyze_command(location)}`"]
+
+
+def analyze_command(location: PlanLocation) -> str:
+    """The command that makes a new analysis for a plan."""
+    ref = MethodRef.of(location.plan_file.section("target"))
+    words = ["runcard plan analyze", quote(printable(location.file))]
+    words += [f"--class {quote(ref.class_name)}"] if ref.class_name else []
+    words += [f"--method {quote(ref.method)}"] if ref.method else []
+    words += [f"--type {ref.method_type}"] if ref.method_type == "class" else []
+    words += ["--deep"] if location.plan_file.section("analyzer").get("deep") is True else []
+    return " ".join([*words, "--write"])

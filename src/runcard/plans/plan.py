@@ -21,7 +21,7 @@ from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
-from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, read_plan_file
+from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, previous_path, read_plan_file
 from runcard.plans.plan_writes import PlanWrites
 from runcard.plans.project import check_inside, make_folder
 
@@ -243,6 +243,8 @@ class Plan:
         _check_no_new_errors(self, written, agent)
         check_inside(self.location.project, self.path)
         own_writes = writes or PlanWrites()
+        if plan_file.content and agent.name == "analyzer" and _is_new_analysis(old, data):
+            own_writes.write(previous_path(self.path), plan_file.content, self.location.project)
         own_writes.write(self.path, after, self.location.project)
         if writes is None:
             own_writes.sync()
@@ -285,7 +287,8 @@ def _error_line(error: Finding) -> str:
     return f"the plan is not valid: {where}{error.message} [{error.rule}]"
 
 
-_ANALYSIS = ("analyzer", "test_level", "target", "characteristics")
+_ANALYSIS = ("test_level", "target", "characteristics")
+_PLACE = {"lines", "source", "condition", "note", "wording"}  # of a characteristic
 _MARK_KEYS = ("completed", "skipped", "skip_reason")
 
 
@@ -318,7 +321,25 @@ def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
 
 
 def _is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
-    return any(section in old and _differ(old, new, section) for section in _ANALYSIS)
+    """Whether reports about the old analysis are void: its characteristics differ, in more than their place."""
+    if not old:
+        return False
+    return any(_differ(_meaning(old), _meaning(new), section) for section in _ANALYSIS if section in old)
+
+
+def _meaning(plan: JsonObject) -> JsonObject:
+    """The analysis in a plan without what follows from the place and the wording of the code."""
+    listed = plan.get("characteristics")
+    if not isinstance(listed, list):
+        return plan
+    kept = [_without_place(item) if isinstance(item, dict) else item for item in listed]
+    return {**plan, "characteristics": kept}
+
+
+def _without_place(characteristic: JsonObject) -> JsonObject:
+    setup = characteristic.get("setup")
+    kept = {key: value for key, value in characteristic.items() if key not in _PLACE}
+    return kept | {"setup": {**setup, "source": None}} if isinstance(setup, dict) else kept
 
 
 def _without_later_marks(agent: Agent, plan: JsonObject) -> JsonObject:

@@ -17,11 +17,12 @@ from runcard.digests import sha256_bytes
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
-from runcard.errors import EncodingError, RuncardError, StoreError
+from runcard.errors import EncodingError, RuncardError, StoreError, UsageError
 from runcard.files import check_relative, encode_name, printable, read_file
 from runcard.plans.project import Project, check_folder, given_project, project_at, project_of
 
 _PREFIX, _ENDING = "metadata_", ".yml"
+_PREVIOUS = ".previous"  # the plan before the last analysis that changed it
 _MAX_NAME = 255  # bytes
 _DIGITS = 8
 
@@ -36,7 +37,7 @@ def is_plan_name(name: str) -> bool:
 
 def is_plan_path(path: str) -> bool:
     """Whether an argument names a plan itself, not a source."""
-    return path.endswith((".yml", ".yaml", ".json"))
+    return path.endswith((".yml", ".yaml", ".json", _PREVIOUS))
 
 
 def documented_name(file: str) -> str:
@@ -47,6 +48,12 @@ def documented_name(file: str) -> str:
 def report_name(name: str) -> str:
     """The name of the report about a plan, in the same folder."""
     return _shortened(name.rpartition(".")[0], ".review.md")
+
+
+def previous_path(path: str) -> str:
+    """The path where the plan before a new analysis is kept."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, _shortened(name, _PREVIOUS))
 
 
 def short_digest(text: str) -> str:
@@ -323,6 +330,39 @@ def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
     if len({(target.class_name, target.method) for target in targets}) != 1:
         return method_ref
     return MethodRef(targets[0].class_name, targets[0].method, targets[0].method_type)
+
+
+def other_methods(location: PlanLocation) -> list[str]:
+    """The methods of all plans of a source, if it has several; each as `Class#method`."""
+    stem = os.path.basename(location.path).removesuffix(_ENDING)
+    try:
+        names = sorted(os.listdir(location.project.folder))
+    except OSError:
+        return []
+    methods: list[str] = []
+    for name in names:
+        if not (is_plan_name(name) and name.startswith(stem)):
+            continue
+        try:
+            plan = read_plan_file(os.path.join(location.project.folder, name), location.plan_file.limits)
+        except RuncardError:
+            continue
+        target = plan.section("target")
+        if plan.is_about(location.file, location.project.root) and target.get("method"):
+            sign = "." if target.get("method_type") == "class" else "#"
+            methods.append(f"{target.get('class')}{sign}{target.get('method')}")
+    return sorted(methods) if len(methods) > 1 else []
+
+
+def check_one_plan(location: PlanLocation, path: str, method_ref: MethodRef | None) -> None:
+    """Ask for a method when a source has several plans and none is named."""
+    if is_plan_path(path) or (method_ref is not None and method_ref.method is not None):
+        return
+    if methods := other_methods(location):
+        raise UsageError(
+            f"{printable(location.file)} has plans for several methods: {', '.join(map(printable, methods[:20]))}",
+            hint="pass --method, and --class if the name is ambiguous",
+        )
 
 
 def no_project_warning(project: Project) -> str:

@@ -7,7 +7,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
-from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
+from runcard.plans.freshness import CORRUPTED, ELSEWHERE, FAILED, INCOMPLETE, status_of
 from runcard.plans.plan import Plan
 from runcard.plans.plan_files import PlanLocation, read_plan_file
 from runcard.plans.project import Project
@@ -64,4 +64,4 @@ def plan_state(plan: Plan) -> tuple[str, str | None]:
         return STALE, error.message
     if reason in {CORRUPTED, INCOMPLETE, FAILED}:
         return INVALID, reason
-    return (STALE, reason) if reason else (FRESH, None)
+    return (FRESH, reason) if reason in {None, ELSEWHERE} else (STALE, reason)

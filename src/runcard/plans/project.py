@@ -14,6 +14,7 @@ from runcard.files import printable
 
 FOLDER = "rspec_claude_metadata"
 
+_MAX_GEMFILE = 1 << 20
 _MARKERS = (".git", "Gemfile")
 
 
@@ -53,6 +54,20 @@ def _marked_above(at: str) -> Project | None:
 def is_marked(directory: str) -> bool:
     """Whether a directory is the root of a project."""
     return any(os.path.lexists(f"{directory}/{marker}") for marker in _MARKERS)
+
+
+def has_minitest_only(project: Project) -> bool:
+    """Whether a project has tests for Minitest and none for RSpec."""
+    root = project.root
+    if not os.path.isdir(f"{root}/test") or any(
+        os.path.lexists(f"{root}/{name}") for name in ("spec", ".rspec")
+    ):
+        return False
+    try:
+        with open(f"{root}/Gemfile", encoding="utf-8", errors="replace") as gemfile:
+            return "rspec" not in gemfile.read(_MAX_GEMFILE)
+    except OSError:
+        return True
 
 
 def given_project(root: str) -> Project:

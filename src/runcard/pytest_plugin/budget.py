@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 _HINT = "write @pytest.mark.llm_budget(usd=0.05), or tokens=1000, or both"
 
 
-class Budget(NamedTuple):
+class CallBudget(NamedTuple):
     """What a test may cost and use; None: any amount."""
 
     usd: Decimal | None
     tokens: int | None
 
 
-def budget_of(item: "pytest.Item") -> Budget | None:
+def budget_of(item: "pytest.Item") -> CallBudget | None:
     """The budget of a test: of its markers, the nearest one that sets it. Raises UsageError for a marker that is wrong."""
     limits: JsonObject = {}
     for marker in item.iter_markers("llm_budget"):
         limits = _checked(marker) | limits
-    return Budget(limits.get("usd"), limits.get("tokens")) if limits else None
+    return CallBudget(limits.get("usd"), limits.get("tokens")) if limits else None
 
 
 def _checked(marker: "pytest.Mark") -> JsonObject:
@@ -45,7 +45,7 @@ def _checked(marker: "pytest.Mark") -> JsonObject:
     return {name: as_decimal(value) if name == "usd" else value for name, value in given.items()}
 
 
-def violation(budget: Budget, figures: JsonObject) -> str | None:
+def violation(budget: CallBudget, figures: JsonObject) -> str | None:
     """Why a test is not within its budget, for people; None if it is."""
     if not figures["calls"] and not figures["incomplete"]:
         return None

@@ -126,6 +126,11 @@ class CallLog:
         """Whether a reply has not been read to its end yet."""
         return self._run is not None and bool(events_of(self._run).open_calls)
 
+    def end_calls(self) -> None:
+        """Record the calls whose replies have not been read to their end, as they are."""
+        if self._run is not None:
+            events_of(self._run).end_calls()
+
     def figures(self) -> JsonObject | None:
         """The figures so far; None if no model was called."""
         with self._turn:

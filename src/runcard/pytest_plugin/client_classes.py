@@ -96,5 +96,5 @@ def _watch(client: object) -> None:
     try:
         watch(client)
     except Exception as error:  # noqa: BLE001 - a version of the library that has changed
-        message = f"the calls of a {type(client).__qualname__} are not recorded: {error!r}"
+        message = f"the calls of a client, {type(client).__qualname__}, are not recorded: {error!r}"
         warnings.warn(message, RuncardWarning, stacklevel=4)

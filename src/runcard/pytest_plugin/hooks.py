@@ -27,7 +27,7 @@ from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
 
 if TYPE_CHECKING:
-    from runcard.pytest_plugin.budget import Budget
+    from runcard.pytest_plugin.budget import CallBudget
 
 COLLECTION, SESSION_END = "(collection)", "(after the last test)"
 
@@ -62,7 +62,7 @@ class CallRecorderHooks:
             os.path.join(directory, outputs), configured_prices(directory), os.path.join(self._folder, "run")
         )
         self._log: CallLog | None = None
-        self._budget: Budget | None = None
+        self._budget: CallBudget | None = None
         self._run_dir = os.environ.get(_RUN_DIR)
         self._outside: list[JsonObject] = []  # the figures of what belongs to no test
 
@@ -157,17 +157,20 @@ class CallRecorderHooks:
         outcome = "failed"
         try:
             result = yield
+            if log.outcome == "passed":
+                log.end_calls()
+                self._check_budget(
+                    log.figures()
+                )  # once more: calls of the teardown, and streams that were open
             outcome = log.outcome
         except (KeyboardInterrupt, pytest.exit.Exception):
             outcome = "interrupted"
             raise
         finally:
-            figures = log.finish(outcome)  # which records calls whose replies were not read to their end
+            figures = log.finish(outcome)
             self._log = None
             setattr(item, f"_{_FIGURES}", figures)
             _set_properties(item, figures)
-        if log.outcome == "passed":
-            self._check_budget(figures)  # once more: calls of the teardown, and streams that were open
         return result
 
     def _check_budget(self, figures: JsonObject | None) -> None:

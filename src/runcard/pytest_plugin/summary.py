@@ -80,9 +80,15 @@ def _totals(tests: Sequence[JsonObject]) -> list[str]:
     records = dict.fromkeys(path for test in tests for path in test["records"])
     stores = dict.fromkeys(os.path.dirname(path) for path in records)
     if records:
-        where = ", ".join(printable(store) for store in stores)
+        where = ", ".join(printable(_shown(store)) for store in stores)
         lines.append(f"{counted(len(records), 'record')} in {where}")
     return lines
+
+
+def _shown(path: str) -> str:
+    """A path below the current directory as a relative one."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def write_json(path: str, tests: Sequence[JsonObject]) -> None:

@@ -24,6 +24,7 @@ from runcard.settings.value_types import (
     MODE,
     NUMBER,
     PATH,
+    PATH_OR_SERVER,
     PATTERNS,
     SECRET_PATTERNS,
     SIZE,
@@ -244,9 +245,9 @@ ARTIFACTS_TIMEOUT: Setting[float | None] = Setting(
 
 CATALOG: Setting[str | None] = Setting(
     "catalog.url",
-    optional(PATH, "in your data directory"),
+    optional(PATH_OR_SERVER, "in your data directory"),
     None,
-    "file of the catalog, by which records are found; none: in your data directory",
+    "file or PostgreSQL server of the catalog, by which records are found; none: in your data directory",
     ("RUNCARD_CATALOG",),
     guard=UNCHANGED,
     use="write",

@@ -21,7 +21,7 @@ from runcard.settings.definitions import (
     LIMITS_SIZE,
     Setting,
 )
-from runcard.settings.value_types import NotAllowedError, is_none
+from runcard.settings.value_types import NotAllowedError, is_none, is_server_url
 
 T = TypeVar("T")
 
@@ -149,7 +149,12 @@ class Settings:
         entry = self.file.entries[setting.key]
         value: SettingValue[Any] = self._parse(setting, entry.value, Origin(FILE, self.file.path, entry.line))
         is_here = os.path.basename(self.file.path) == self.file.path
-        if setting.value_type.is_path and isinstance(value.value, str) and not is_here:
+        if (
+            setting.value_type.is_path
+            and isinstance(value.value, str)
+            and not is_here
+            and not is_server_url(value.value)
+        ):
             return SettingValue(os.path.join(self.file.folder, value.value), value.origin)  # type: ignore[arg-type]
         return value
 
@@ -181,7 +186,8 @@ class Settings:
     def checked(self, setting: Setting[T]) -> T:
         """The value of a path that is about to be used: a directory must be writable, a file readable."""
         value, origin = self.find(setting)
-        reason = _path_problem(str(value), setting.use) if value is not None else None
+        is_path = value is not None and not is_server_url(value)
+        reason = _path_problem(str(value), setting.use) if is_path else None
         if reason is not None and origin.kind != DEFAULT:
             raise _invalid_value(setting, value, origin, reason)
         return value

@@ -72,6 +72,21 @@ def _path(value: object) -> str:
     return os.path.expanduser(text)
 
 
+def is_server_url(place: object) -> bool:
+    """Whether this is the URL of a server, and not the path of a file."""
+    return isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
+
+
+def _path_or_server(value: object) -> str:
+    return str(value) if is_server_url(value) else _path(value)
+
+
+def _format_place(place: str) -> str:
+    from runcard.settings.server_urls import shown_url  # noqa: PLC0415 - few have a server
+
+    return shown_url(place) if is_server_url(place) else place
+
+
 def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word not in _YES | _NO:
@@ -249,6 +264,13 @@ def _format_secret_patterns(patterns: "tuple[UserPattern, ...]") -> str:
 
 
 PATH: ValueType[str] = ValueType("a path", _path, _path, is_path=True)
+PATH_OR_SERVER: ValueType[str] = ValueType(
+    "a path, or a URL such as postgresql://USER@HOST/DATABASE",
+    _path_or_server,
+    _path_or_server,
+    _format_place,
+    is_path=True,
+)
 BOOL: ValueType[bool] = ValueType("true, 1, yes, on, false, 0, no or off", _parse_bool, _bool, _format_bool)
 SIZE: ValueType[int] = ValueType(
     "a size of at least 1 byte, such as 500 MB or 4 GiB", _parse_size, _size, _format_size

@@ -18,6 +18,7 @@ def doctor_screen(report: JsonObject) -> list[str]:
         f"runcard {report['runcard']}, Python {report['python']}, {report['platform']}",
         *section("Sessions of agent tools", _transcripts(report)),
         *section("Stores", _stores(report)),
+        *section("Catalog", _catalog(report["catalog"])),
         *section("Settings", _settings(report["settings"])),
         *section("Agent tools that record themselves", _installed(report)),
         *section("Agent tools in PATH", [line for tool in report["clients"] for line in _client(tool)]),
@@ -83,6 +84,17 @@ def _deleted(tool: JsonObject) -> str:
     if left is None:
         return text
     return f"{text}; the next one " + (f"in {counted(left, 'day')}" if left else "at any time now")
+
+
+def _catalog(catalog: JsonObject) -> list[str]:
+    if catalog["problem"] is not None:
+        return [f"  {printable(catalog['problem'])}"]
+    if catalog["records"] is None:
+        return _entry(catalog["place"], ["not made yet: the first `runcard ls` makes it"])
+    found = counted(catalog["records"], "record")
+    return _entry(
+        catalog["place"], [f"{found} of {counted(catalog['hosts'], 'host')}" if catalog["hosts"] else found]
+    )
 
 
 def _stores(report: JsonObject) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.formats import money, truncated
+from runcard.views.formats import money, money_at_least, truncated
 from runcard.views.run_comparison import SettingValues, diff_lines, output_list
 
 _LONGEST_VALUE = 120  # characters
@@ -48,13 +48,16 @@ def diff_heading(old: JsonObject, new: JsonObject) -> list[str]:
     ]
 
 
-def change_lines(changes: Sequence[ValueChange]) -> Iterator[str]:
-    """The values that differ, by section."""
+def change_lines(
+    changes: Sequence[ValueChange], at_least: tuple[bool, bool] = (False, False)
+) -> Iterator[str]:
+    """The values that differ, by section; `at_least` says whose costs are lower bounds."""
     for section, group in groupby(changes, lambda change: change.section):
         members = list(group)
         yield section
         for change in members[:_MOST]:
-            yield f"  {printable(change.name)}: {_value(change, change.before)} → {_value(change, change.now)}"
+            before = _value(change, change.before, is_at_least=at_least[0])
+            yield f"  {printable(change.name)}: {before} → {_value(change, change.now, is_at_least=at_least[1])}"
         if len(members) > _MOST:
             yield f"  … and {len(members) - _MOST:,} more"
 
@@ -71,10 +74,11 @@ def file_lines(title: str, files: DifferingFiles) -> Iterator[str]:
     yield from output_list("new", files.added)
 
 
-def _value(change: ValueChange, value: object) -> str:
+def _value(change: ValueChange, value: object, *, is_at_least: bool) -> str:
     if value is None:
         return "none"
     is_cost = "cost" in change.name.rpartition(": ")[2]
     if is_cost and isinstance(value, int | float) and not isinstance(value, bool):
-        return money(value)
+        is_known_part = change.name.rpartition(": ")[2].startswith("known_")
+        return money_at_least(value) if is_at_least or is_known_part else money(value)
     return printable(truncated(value, _LONGEST_VALUE))

@@ -111,7 +111,7 @@ def _cell(row: JsonObject, name: str, kind: str) -> str:
     if kind == "time":
         return _local_time(value)
     if kind == "seconds":
-        return short_duration(int(value))
+        return short_duration(int(value)) if value >= 1 else "<1s"
     if kind == "count":
         return f"{value:,}"
     if kind == "flag":

@@ -322,7 +322,7 @@ def test_factories_are_read_once_for_all_sources_of_a_command(
     monkeypatch.setattr("runcard.plans.analysis.project_context.read_factories", counted)
     for trait in ("admin", "guest"):
         factories.write_text(f"FactoryBot.define {{ factory(:user) {{ trait :{trait} }} }}")
-        done = cli("plan", "analyze", "--all-methods", "--json", *sources)
+        done = cli("plan", "analyze", "--all-methods", "--all-factories", "--json", *sources)
         plans = [json.loads(line) for line in done.out.splitlines()]
         assert {plan["source"] for plan in plans} == {str(source) for source in sources}
         assert all(plan["factories_detected"]["user"]["traits"] == [trait] for plan in plans)

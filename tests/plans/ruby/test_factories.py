@@ -105,8 +105,13 @@ PLACES = [
     "engines/blog/spec/factories/a.rb",
     "components/shop/core/test/factories.rb",
     "packs/a/spec/factories/tmp/a.rb",
+    "spec/support/a.rb",
+    "spec/a_factories.rb",
+    "app/factories/a.rb",
+    "core/lib/shop/testing_support/factories/a.rb",
+    "lib/seeds.rb",
 ]
-ELSEWHERE = ["spec/support/a.rb", "spec/a_factories.rb", "app/factories/a.rb", "spec/factories/a.txt"]
+ELSEWHERE = ["spec/factories/a.txt"]
 ELSEWHERE += [
     "node_modules/x/spec/factories/a.rb",
     "vendor/bundle/x/spec/factories.rb",

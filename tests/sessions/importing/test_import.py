@@ -219,7 +219,7 @@ def test_the_sum_over_all_sessions_is_what_costs_says_of_the_same_files(cli: Cli
     assert by_id[FORK]["calls"] == 1
     assert stored(by_id[FORK]["path"])["origin_session"]["resumed_from"] == FIRST
     assert by_id[OTHER]["cost_usd"] is None
-    assert by_id[OTHER]["warnings"] == ["no price, or not for all parts: claude-of-tomorrow-9"]
+    assert by_id[OTHER]["warnings"] == ["the price is unknown, or known only in part: claude-of-tomorrow-9"]
 
 
 def test_calls_of_an_agent_that_is_not_named_are_unattributed(cli: Cli, tmp_path: Path) -> None:

@@ -130,9 +130,10 @@ def test_show_ls_log_verify_and_names_know_an_open_session() -> None:
     assert "runcard close team-1" in shown.stderr
     assert command("show", "@latest").stdout.startswith("team-1")
     assert command("log", "team-1", "worker").stdout == "first line\n"
-    (row,) = json.loads(command("ls", "--json", "--all").stdout or "{}").get("records") or json.loads(
-        command("ls", "--json").stdout
-    )["records"]
+    (row,) = (
+        json.loads(command("ls", "--json", "--all").stdout or "{}").get("records")
+        or json.loads(command("ls", "--json").stdout)["records"]
+    )
     assert (row["id"], row["kind"], row["status"]) == ("team-1", "session", "interrupted")
     verified = command("verify", "artifacts")
     assert verified.returncode == 2

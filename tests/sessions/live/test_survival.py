@@ -26,7 +26,9 @@ def test_a_session_killed_at_any_step_is_stored_once(place: Path, moment: str) -
     for number, step in enumerate(harness("sessions.live.harness_kill", moment, place), 1):
         store = place / str(number)
         print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
-        runcard.collect(team(instance(), team_session_id="other"), artifacts=store)  # takes nothing for a leftover
+        runcard.collect(
+            team(instance(), team_session_id="other"), artifacts=store
+        )  # takes nothing for a leftover
         for live in layout.live_sessions(str(store)):
             try:
                 close_dead_session(live)

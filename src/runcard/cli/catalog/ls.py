@@ -12,6 +12,8 @@ from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say_empty, say_json, say_text
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from runcard.catalog.columns import Column
     from runcard.encoding import JsonObject
     from runcard.operations.catalog.list_records import RecordList
@@ -42,6 +44,17 @@ class _Names(click.ParamType[tuple[str, ...]]):
         if not names:
             self.fail("a name is missing")
         return names
+
+    def shell_complete(
+        self, ctx: click.Context, _: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+        from runcard.catalog.columns import COLUMNS, RECORDS  # noqa: PLC0415
+
+        before, comma, last = incomplete.rpartition(",")
+        columns = COLUMNS.get(ctx.params.get("what") or RECORDS, COLUMNS[RECORDS])
+        return [CompletionItem(f"{before}{comma}{name}") for name in columns if name.startswith(last)]
 
 
 @click.command("ls")
@@ -88,8 +101,8 @@ def command(
     With --text WORDS --transcripts it lists lines instead: those with all words, in the output of the runs and agents that the other
     options allow. The first such search builds an index, which later ones only bring up to date.
 
-    Exit codes: 0 done, 2 a store, a project or a record could not be looked at, the catalog could not be brought up to date, or one id has
-    several contents.
+    Exit codes: 0 done, 2 a store, a project or a record could not be looked at, the catalog could not be brought up to date, one id has
+    several contents, or no record has a value or a status that was named.
     """
     from shlex import quote  # noqa: PLC0415
 
@@ -116,6 +129,11 @@ def command(
         say_empty(
             f"{counted(found.plans, 'plan')} found, too: runcard ls plans --text {quote(filters['text'])}"
         )
+    return _warn(found)
+
+
+def _warn(found: "RecordList") -> int:
+    """Say what could not be looked at, or is probably misspelt; the exit code."""
     noun = "plans" if found.are_plans else "records"
     for store in found.unreachable:
         complain("Warning", f"{store} cannot be reached: its {noun} are listed as they were")
@@ -125,9 +143,11 @@ def command(
             f"{own} has several contents",
             hint=f"see: runcard ls --where 'id = {own}' --columns path,sha256",
         )
+    for message, hint in found.unknown:
+        complain("Warning", message, hint=hint)
     if found.warning is not None:
         complain("Warning", found.warning)
-    has_warnings = found.unreachable or found.conflicts or found.warning is not None
+    has_warnings = found.unreachable or found.conflicts or found.unknown or found.warning is not None
     return ExitCode.WARNINGS if has_warnings else ExitCode.OK
 
 

@@ -1,5 +1,6 @@
 """runcard whence"""
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from runcard.cli.printing import complain, say_json, say_text
 from runcard.files import printable
 
 if TYPE_CHECKING:
+    from runcard.catalog.searching import FileMatch
     from runcard.operations.catalog.whence import Maker, Whence
 
 
@@ -42,14 +44,22 @@ def _lines(found: "Whence") -> Iterator[str]:
     for maker in found.made_by:
         yield from _maker_lines(maker, "made by " if found.digest else "", "")
     for match in found.read_by:
-        yield printable(f"read by {match.id}  {match.started or ''}  {match.path}  as {match.file}".rstrip())
+        yield printable(
+            f"read by {match.id}  {match.started or ''}  {_place(match)}  as {match.file}".rstrip()
+        )
+
+
+def _place(match: "FileMatch") -> str:
+    is_here = match.stored_on in {None, os.uname().nodename}
+    return match.path if is_here else f"{match.path} on {match.stored_on}"
 
 
 def _maker_lines(maker: "Maker", verb: str, indent: str) -> Iterator[str]:
     match = maker.match
     file = f"  as {match.file}" if match.file else ""
-    yield printable(f"{indent}{verb}{match.id}  {match.started or ''}  {match.path}{file}".rstrip())
+    yield printable(f"{indent}{verb}{match.id}  {match.started or ''}  {_place(match)}{file}".rstrip())
     for source in maker.inputs:
         yield printable(f"{indent}  from {source.path}")
         for above in source.made_by:
-            yield from _maker_lines(above, "made by ", f"{indent}    ")
+            verb = "made, by content, but later, by " if above.started_after(match) else "made by "
+            yield from _maker_lines(above, verb, f"{indent}    ")

@@ -29,7 +29,7 @@ def command(old: str, new: str, as_json: bool) -> int:
     elif not found.identical:
         lines = [
             *diff_heading(found.old, found.new),
-            *change_lines(found.changes),
+            *change_lines(found.changes, found.at_least),
             *file_lines("inputs", found.inputs),
             *file_lines("outputs", found.outputs),
             *change_lines(found.times),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from runcard.cli.batch import Batch
     from runcard.errors import RuncardError
     from runcard.operations.plans.analyze import AnalysisResult
-    from runcard.plans.analysis import ProjectFiles
+    from runcard.plans.analysis import AnalysisOptions, ProjectFiles
     from runcard.plans.plan_files import MethodRef
     from runcard.plans.plan_writes import PlanWrites
 
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
     type_about="Its type, if the name is ambiguous.",
 )
 @click.option("--all-methods", is_flag=True, help="Analyze every method that has a body.")
+@click.option("--deep", is_flag=True, help="Include the conditions of the private methods that it calls.")
+@click.option(
+    "--all-factories", is_flag=True, help="List all factories, not only those that belong to the method."
+)
 @click.option("--write", "writes", is_flag=True, help="Write the plan, and print its path.")
 @root_option
 @many_options("sources", "source")
 def command(
     sources: tuple[str, ...],
     all_methods: bool,
+    deep: bool,
+    all_factories: bool,
     writes: bool,
     method_ref: "MethodRef",
     root: str | None,
@@ -43,29 +49,36 @@ def command(
     part that could not be read.
     """
     from runcard.operations.plans.analyze import analyze_source  # noqa: PLC0415
-    from runcard.plans.analysis import ProjectFiles  # noqa: PLC0415
+    from runcard.plans.analysis import AnalysisOptions, ProjectFiles  # noqa: PLC0415
     from runcard.plans.plan_writes import PlanWrites  # noqa: PLC0415
 
     if all_methods == (method_ref.method is not None):
         raise click.UsageError("Pass either --method or --all-methods.")
     files = ProjectFiles()  # of all sources
+    options = AnalysisOptions(is_deep=deep, all_factories=all_factories)
     if method_ref.method is not None:
         batch.each(
             sources,
-            lambda source: analyze_source(source, method_ref, root=root, write=writes, files=files),
+            lambda source: analyze_source(
+                source, method_ref, root=root, write=writes, files=files, options=options
+            ),
             _show,
         )
         return batch.finish()
     plan_writes = PlanWrites() if writes else None
     for source in sources:
         with batch.catching(source):
-            for result in _all_methods(source, root, files, plan_writes):
+            for result in _all_methods(source, root, files, options, plan_writes):
                 batch.each([source], partial(_result_of, result), _show_one_of_many)
     return batch.finish()
 
 
 def _all_methods(
-    source: str, root: str | None, files: "ProjectFiles", writes: "PlanWrites | None"
+    source: str,
+    root: str | None,
+    files: "ProjectFiles",
+    options: "AnalysisOptions",
+    writes: "PlanWrites | None",
 ) -> "list[AnalysisResult | RuncardError]":
     """The analyses of all methods of a source, after their plans are written."""
     from runcard.operations.plans.analyze import (  # noqa: PLC0415
@@ -74,7 +87,7 @@ def _all_methods(
         write_analyses,
     )
 
-    analyses = analyze_methods(source, root=root, files=files)
+    analyses = analyze_methods(source, root=root, files=files, options=options)
     if writes is None:
         return [AnalysisResult(analysis) for analysis in analyses]
     return write_analyses(source, analyses, writes, root=root)

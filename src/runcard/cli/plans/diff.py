@@ -5,30 +5,38 @@ from typing import TYPE_CHECKING
 import click
 
 from runcard.cli.options import PATH
-from runcard.cli.plans.options import many_options, root_option
+from runcard.cli.plans.options import many_options, root_option, target_options
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
     from runcard.operations.plans.diff import DiffResult
     from runcard.plans.diff import FieldChange
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("diff", short_help="Show what changed between two plans.")
 @click.argument("old", metavar="OLD", type=PATH)
-@click.argument("new", metavar="NEW", type=PATH)
+@click.argument("new", metavar="[NEW]", required=False, type=PATH)
+@target_options()
 @root_option
 @many_options("plans", "new", with_progress=False)
-def command(old: str, new: str, root: str | None, batch: "Batch") -> int:
+def command(old: str, new: str | None, method_ref: "MethodRef", root: str | None, batch: "Batch") -> int:
     """Show what changed from the plan OLD to the plan NEW: characteristics, states and dependencies.
 
-    Both are plans, or sources with a plan. If nothing changed, stdout stays empty.
+    Both are plans, or sources with a plan. Without NEW, compare the plan with its source as it is now. If nothing
+    changed, stdout stays empty.
 
     Exit codes: 0 success, changed or not, 1 error, 2 warnings.
     """
-    from runcard.operations.plans.diff import compare_plans  # noqa: PLC0415
+    from runcard.operations.plans.diff import compare_plans, compare_with_source  # noqa: PLC0415
 
-    batch.each([new], lambda _: compare_plans(old, new, root=root), lambda _, result: _show(result))
+    def work(_: str) -> "DiffResult":
+        if new is None:
+            return compare_with_source(old, root=root, method_ref=method_ref)
+        return compare_plans(old, new, root=root)
+
+    batch.each([new or old], work, lambda _, result: _show(result))
     return batch.finish()
 
 

@@ -11,16 +11,13 @@ from runcard.cli.options import PATH, json_option, progress_option
 _METHOD_TYPES = ("instance", "class")
 
 
-def _agents(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def agent_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     from runcard.plans.agents import AGENTS  # noqa: PLC0415
 
     return [name for name in AGENTS if name.startswith(incomplete)]
 
 
-agent_argument = click.argument("agent", metavar="AGENT", shell_complete=_agents)
-agents_argument = click.argument(
-    "agents", nargs=-1, required=True, metavar="AGENT...", shell_complete=_agents
-)
+agent_argument = click.argument("agent", metavar="AGENT", shell_complete=agent_names)
 sources_argument = click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=PATH)
 plans_argument = click.argument("paths", nargs=-1, required=True, metavar="PLAN|SRC...", type=PATH)
 root_option = click.option(

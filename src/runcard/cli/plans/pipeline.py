@@ -9,6 +9,7 @@ from runcard.cli.plans.options import many_options, root_option, sources_argumen
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
+    from runcard.errors import RuncardError
     from runcard.operations.plans.pipeline import PipelineResult, PipelineStep
     from runcard.plans.plan_files import MethodRef
 
@@ -18,16 +19,18 @@ _MAX_METHODS = 30  # in a hint
 @click.command("pipeline", short_help="Run analyze, validate and skeleton for a source.")
 @sources_argument
 @target_options(
-    method_about="The method; required.",
+    method_about="The method; required without --all-methods.",
     class_about="Its class, if the name is ambiguous.",
     type_about="Its type, if the name is ambiguous.",
 )
+@click.option("--all-methods", is_flag=True, help="Every method that has a body.")
 @output_option("FILE", "Write the spec to FILE; for one source only.")
 @click.option("--force", is_flag=True, help="Write the skeleton again, replacing an existing spec.")
 @root_option
 @many_options("sources", "source")
 def command(
     sources: tuple[str, ...],
+    all_methods: bool,
     output: str | None,
     force: bool,
     method_ref: "MethodRef",
@@ -37,13 +40,17 @@ def command(
     """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and print the next agent.
 
     Work that is done and still valid is not repeated: the analysis of an unchanged source, and a skeleton that the
-    plan records.
+    plan records. A spec that exists already is not changed, and the next agent may begin.
 
     Exit codes: 0 success, 1 a step failed, 2 warnings.
     """
     from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
     from runcard.operations.plans.pipeline import run_pipeline  # noqa: PLC0415
 
+    if all_methods and (method_ref.method is not None or output is not None or force):
+        raise UsageError("--all-methods excludes --method, --output and --force", hint="drop one of them")
+    if all_methods:
+        return _all_methods(sources, root, batch)
     if method_ref.method is None:
         raise UsageError("Missing option '--method'.", hint=_methods_hint(sources[0], root))
     if output is not None and len(sources) > 1:
@@ -62,6 +69,24 @@ def command(
 
     batch.each(sources, work, _show)
     return batch.finish()
+
+
+def _all_methods(sources: tuple[str, ...], root: str | None, batch: "Batch") -> int:
+    from functools import partial  # noqa: PLC0415
+
+    from runcard.operations.plans.pipeline import run_all_methods  # noqa: PLC0415
+
+    for source in sources:
+        with batch.catching(source):
+            for result in run_all_methods(source, root=root):
+                batch.each([source], partial(_result_of, result), _show)
+    return batch.finish()
+
+
+def _result_of(result: "PipelineResult | RuncardError", _: str) -> "PipelineResult":
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _methods_hint(source: str, root: str | None) -> str:

@@ -52,8 +52,8 @@ def command(
     outside the current directory, and the programs of a run that you did not record on this machine. --with packs the
     latter two.
 
-    TABLE is runs (the default), sessions, instances, usage, calls, values, files or relations, of all stores on this machine,
-    oldest first. The other options choose records, as in `runcard ls`. Parquet needs `runcard[arrow]`.
+    TABLE is runs (the default), sessions, instances, usage, counted_usage, calls, values, files or relations, of all stores on
+    this machine, oldest first. The other options choose records, as in `runcard ls`. Parquet needs `runcard[arrow]`.
 
     Exit codes: 0 done, 1 the run fails verification or the file cannot be written, 2 done with warnings.
     """

@@ -126,7 +126,7 @@ def warn(report: "CostReport | RecordCosts", since: datetime | None) -> ExitCode
         is_incomplete = True
         complain(
             "Warning",
-            f"no price, or not for all parts: {', '.join(report.unpriced)}",
+            f"the price is unknown, or known only in part: {', '.join(report.unpriced)}",
             hint="add prices of your own: let the setting `prices`, or RUNCARD_PRICES, name a price file",
         )
     unread = [] if records is None else [(path, None, reason) for path, reason in records.unread]

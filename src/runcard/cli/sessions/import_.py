@@ -19,8 +19,20 @@ _TOOLS = ("claude-code", "codex", "gemini", "opencode", "madrox")  # a test comp
 _MOST_NAMED = 10  # unread places in a warning
 
 
+class _Tool(click.Choice[str]):
+    """The name of a tool; the error for another has the one that is probably meant."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
+        message = super().get_invalid_choice_message(value, ctx)
+        near = [tool for tool in _TOOLS if tool.startswith(str(value).lower())]
+        near = near or get_close_matches(str(value)[:100].lower(), _TOOLS, 1)
+        return f"{message} Did you mean {near[0]}?" if near else message
+
+
 @click.command("import")
-@click.argument("tool", type=click.Choice(_TOOLS), metavar="TOOL")
+@click.argument("tool", type=_Tool(_TOOLS), metavar="TOOL")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @click.option("--session", metavar="ID", help="Import only this session: its id, or the beginning of it.")
 @click.option(
@@ -94,7 +106,9 @@ def _summary(report: "ImportReport") -> str:
     parts += [f"{count:,} {action}" for action, count in sorted(actions.items()) if action != "imported"]
     parts += [f"{report.empty:,} empty"] if report.empty else []
     is_any_new = any(session.is_stored for session in report.sessions)
-    return ", ".join(parts) + (f"; {money_at_least(report.known_cost)}" if is_any_new else "")
+    return ", ".join(parts) + (
+        f"; {money_at_least(report.known_cost)}" if is_any_new and report.known_cost else ""
+    )
 
 
 def _warn(report: "ImportReport") -> ExitCode:

@@ -53,7 +53,7 @@ class FoldedSession:
 
 
 @dataclass(slots=True)
-class _Agent:
+class _FoldedAgent:
     """One agent, as far as its events were read."""
 
     instance_id: str
@@ -102,7 +102,7 @@ class _Folding:
 
     def __init__(self, start: JsonObject) -> None:
         self._start = start
-        self._agents: dict[str, _Agent] = {}
+        self._agents: dict[str, _FoldedAgent] = {}
         self._runs: dict[str, list[int]] = {}  # calls that the session has as well, and others, by run
         self._redactions: Counter[tuple[str, str]] = Counter()
         self._ids, self._totals = ReportIds(), MeteredSessions()
@@ -129,7 +129,7 @@ class _Folding:
         agent = self._agents.get(own)
         if event == INSTANCE_STARTED:
             if agent is None and is_safe_id(own) and payload["name"]:
-                self._agents[own] = _Agent(own, moment, payload)
+                self._agents[own] = _FoldedAgent(own, moment, payload)
         elif event == INSTANCE_FINISHED and agent is not None and payload["status"] in INSTANCE_STATUSES:
             agent.finished, agent.terminated = payload, max(moment, agent.created)
         elif event == ERROR_ADDED and agent is not None:
@@ -246,7 +246,7 @@ def _moment(line: Line) -> datetime | None:
 
 
 def _instance(
-    agent: _Agent, parent: str | None, status: str | None, ended: datetime, usage: InstanceUsage
+    agent: _FoldedAgent, parent: str | None, status: str | None, ended: datetime, usage: InstanceUsage
 ) -> InstanceSpec:
     """One agent. An agent that was not finished ends as the session did."""
     payload = agent.started
@@ -283,7 +283,7 @@ def _category(payload: JsonObject) -> str:
     return stated if isinstance(stated, str) and stated else category(payload["message"], "error") or "other"
 
 
-def _error(agent: _Agent, finished: JsonObject) -> JsonObject:
+def _error(agent: _FoldedAgent, finished: JsonObject) -> JsonObject:
     """The error that an agent ended with: the one of its end, or else the last one."""
     message, status = finished.get("error"), finished["status"]
     if status not in {"error", "timeout", "terminated"}:
@@ -305,7 +305,7 @@ def _error(agent: _Agent, finished: JsonObject) -> JsonObject:
     }
 
 
-def _usage(agent: _Agent) -> InstanceUsage:
+def _usage(agent: _FoldedAgent) -> InstanceUsage:
     """What an agent used, by its calls; unknown without any."""
     if not agent.count:
         return InstanceUsage()

@@ -63,6 +63,8 @@ def _names(characteristics: list[JsonObject]) -> Findings:
         name = characteristic.get("name")
         if name is None:
             continue
+        if name and not name.strip():
+            yield _blank(f"/characteristics/{index}/name", "the name")
         if name in first:
             yield finding(
                 "characteristic.duplicate",
@@ -73,6 +75,10 @@ def _names(characteristics: list[JsonObject]) -> Findings:
                 found=name,
             )
         first.setdefault(name, index)
+
+
+def _blank(at: str, what: str) -> Finding:
+    return finding("name.blank", at, f"{what} is blank", hint="write a word that describes it", found="")
 
 
 def _states(characteristic: JsonObject, at: str) -> Findings:
@@ -97,6 +103,9 @@ def _states(characteristic: JsonObject, at: str) -> Findings:
             expected=2,
             found=len(states),
         )
+    for position, state in enumerate(states):
+        if state is not None and not state.strip():
+            yield _blank(f"{at}/states/{position}", "the state")
     for state, count in Counter(state for state in states if state is not None).items():
         if count > 1:
             yield finding(

@@ -29,6 +29,7 @@ _OF_1_3 = {"validation", "analyzer.source_file_mtime"}  # the first is the valid
 _MEANINGFUL_NULL = re.compile(r"/characteristics/(\d+)/(depends_on|when_parent)")
 # How Ruby writes a time into YAML.
 _YAML_TIME = re.compile(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d:\d\d(?:\.\d+)?) *(Z|[-+]\d\d(?::\d\d)?)", re.ASCII)
+_FIRST_MILLISECONDS = 10**11  # as seconds, the year 5138
 _MTIME = ("/analyzer", "source_file_mtime")  # how the schema reports that it is missing
 
 
@@ -181,7 +182,8 @@ def _analyzer(analyzer: JsonObject) -> Findings:
             found=False,
         )
     mtime = analyzer.get("source_file_mtime")
-    if mtime is not None and (mtime <= 0 or isinstance(mtime, float)):
+    is_wrong = mtime is not None and (mtime <= 0 or isinstance(mtime, float) or mtime >= _FIRST_MILLISECONDS)
+    if is_wrong:
         yield finding(
             "mistake.mtime",
             "/analyzer/source_file_mtime",
@@ -280,7 +282,7 @@ def _automation(automation: JsonObject) -> Findings:
 _LETTER = r"[A-Za-z_]|[^\x00-\x7f]"  # Ruby allows every character beyond ASCII
 _WORD = rf"(?:{_LETTER})(?:{_LETTER}|[0-9])*"
 _CLASS = re.compile(rf"(?:::)?{_WORD}(?:::{_WORD})*")
-_METHOD = re.compile(rf"{_WORD}[?!=]?")
+_METHOD = re.compile(rf"{_WORD}[?!]?=?")  # `Struct.new(:success?)` defines `success?=`
 _OPERATORS = frozenset(
     [
         "!",
@@ -325,5 +327,5 @@ def is_class_name(text: str) -> bool:
 
 
 def is_method_name(text: str) -> bool:
-    """Whether Ruby allows this name for a method: a word, perhaps with `?`, `!` or `=`, or an operator."""
+    """Whether Ruby allows this name for a method: a word, perhaps with `?`, `!` and `=`, or an operator."""
     return text in _OPERATORS or _METHOD.fullmatch(text) is not None

@@ -128,14 +128,14 @@ def insert_value(text: str, root: JsonSpan, path: Path, key: str | None, value: 
     container = root.find(path)
     if container is None:
         raise EncodingError("json.type", "the place for a new value is missing")
-    layout = _Layout(text, container)
+    layout = _InsertLayout(text, container)
     new = layout.render(key, value)
     if container.members:
         return layout.after_last(container.members[-1].value.end, new)
     return layout.into_empty(new)
 
 
-class _Layout:
+class _InsertLayout:
     """How new text looks beside what is in a container."""
 
     def __init__(self, text: str, container: JsonSpan) -> None:

@@ -39,7 +39,7 @@ TOOLS = tuple(SETUPS)
 
 
 @dataclass
-class FileChange:
+class SettingsChange:
     """What becomes of one file."""
 
     before: SettingsText
@@ -71,7 +71,7 @@ class SetupPlan:
 
     tool: str
     title: str
-    changes: list[FileChange] = field(default_factory=list)
+    changes: list[SettingsChange] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -168,7 +168,7 @@ def _changes(
     *,
     add: tuple[Part, ...] = (),
     remove: tuple[Part, ...] = (),
-) -> Iterator[FileChange]:
+) -> Iterator[SettingsChange]:
     """The changes of all files that have one of these parts, or get it."""
     directory = os.getcwd()
     possible = _PARTS if setup.no_hooks is None else ("mcp",)
@@ -184,7 +184,7 @@ def _changes(
 
 def _planned(
     text: SettingsText, every: list[SettingsPart], add: tuple[Part, ...], remove: tuple[Part, ...]
-) -> FileChange:
+) -> SettingsChange:
     try:
         if every[0].form == "own":
             return _planned_own(text, every[0], add)
@@ -197,21 +197,21 @@ def _planned(
         raise StoreError(f"{printable(text.path)}: {error.message}", hint=error.hint) from error
 
 
-def _planned_own(text: SettingsText, part: SettingsPart, add: tuple[Part, ...]) -> FileChange:
+def _planned_own(text: SettingsText, part: SettingsPart, add: tuple[Part, ...]) -> SettingsChange:
     """A file that is ours as a whole."""
     if text.text is not None and not text.text.startswith(OWN_MARK):
         if add:
             raise StoreError("it was not written by runcard: nothing was written", hint="move it away")
-        return FileChange(text, text.data, None, ())
+        return SettingsChange(text, text.data, None, ())
     if not add:
-        return FileChange(text, None, None, ())
+        return SettingsChange(text, None, None, ())
     after = part.content.encode()
-    return FileChange(text, after, InstallNote(text.path, None, str(digest_of(after))), ("hooks",))
+    return SettingsChange(text, after, InstallNote(text.path, None, str(digest_of(after))), ("hooks",))
 
 
 def _planned_shared(
     text: SettingsText, every: list[SettingsPart], add: tuple[Part, ...], remove: tuple[Part, ...]
-) -> FileChange:
+) -> SettingsChange:
     form, present = every[0].form, text.text
     parse_data(form, present or "")  # it is not broken
     installed = own_parts(form, present or "")
@@ -221,14 +221,14 @@ def _planned_shared(
     names = tuple(part.part for part in kept)
     same = {part.part: list(part.entries) for part in kept}
     if same == {part: entries for part, entries in installed.items() if entries}:
-        return FileChange(text, text.data, read_install_note(text.path), names)
+        return SettingsChange(text, text.data, read_install_note(text.path), names)
     base = _without_ours(text, form)
     if not kept:
-        return FileChange(text, None if base is None else text.encode(base), None, ())
+        return SettingsChange(text, None if base is None else text.encode(base), None, ())
     after, steps = add_parts(form, base, kept)
     before = None if base is None else digest_of(text.encode(base))
     data = text.encode(after)
-    return FileChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps), names)
+    return SettingsChange(text, data, InstallNote(text.path, before, str(digest_of(data)), steps), names)
 
 
 def _without_ours(text: SettingsText, form: str) -> str | None:
@@ -249,7 +249,7 @@ def _without_ours(text: SettingsText, form: str) -> str | None:
 
 def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
     """Write the changes; the paths that were changed. After an error, all files are as they were."""
-    done: list[FileChange] = []
+    done: list[SettingsChange] = []
     try:
         for change in [change for plan in plans for change in plan.changes if change.is_any]:
             _write(change)
@@ -261,7 +261,7 @@ def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
     return [change.path for change in done]
 
 
-def _write(change: FileChange) -> None:
+def _write(change: SettingsChange) -> None:
     made = [*made_folders(change.path), *replace_settings(change.before, change.after)]
     if change.note is not None:
         write_install_note(replace(change.note, made=made))
@@ -271,7 +271,7 @@ def _write(change: FileChange) -> None:
         remove_folders(made)
 
 
-def _put_back(change: FileChange) -> None:
+def _put_back(change: SettingsChange) -> None:
     with contextlib.suppress(RuncardError):
         made = made_folders(change.path)
         replace_settings(SettingsText(change.path, change.after), change.before.data)

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from runcard.catalog.columns import INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.conditions import time_value
-from runcard.catalog.reading_sql import SqlRows
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.searching import Filters
 from runcard.documents.times import format_time_ms, parse_time
 from runcard.encoding import JsonObject
@@ -45,6 +45,7 @@ class CatalogUsage:
 
     id: str
     path: Path  # of the record: its directory, or its archive
+    stored_on: str | None  # the host that the path is of, where several share a catalog
     status: str | None
     started: datetime | None
     ended: datetime | None

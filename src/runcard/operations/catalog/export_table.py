@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from runcard.catalog.export import TABLE_NAMES, RowBatch, TypedColumn, table_batches, table_columns
+from runcard.catalog.export import TABLE_NAMES, RowBatch, table_batches, table_columns
 from runcard.catalog.searching import Filters, unreachable_stores
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import failure, printable, write_atomic
-from runcard.operations.catalog.list_records import run_status_now
 from runcard.operations.catalog.open import open_catalog
 from runcard.views.table_files import csv_blocks, json_blocks, parquet_blocks
 
@@ -63,8 +62,6 @@ def export_table(
     with open_catalog() as database:
         columns = table_columns(database, table)
         batches = counter.over(table_batches(database, table, filters or Filters()))
-        if table == "runs":
-            batches = _with_status_now(columns, batches)
         _write(FORMATS[form](columns, batches), output)
         missing, warning = tuple(unreachable_stores(database)), database.warning
     path = output if isinstance(output, str) else None
@@ -82,17 +79,6 @@ class _Counter:
             self.rows += len(batch)
             if self._progress is not None:
                 self._progress(self.rows)
-
-
-def _with_status_now(columns: list[TypedColumn], batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
-    """The runs with the status of now: the process of a running run may be gone."""
-    names = [column.name for column in columns]
-    status, path = names.index("status"), names.index("path")
-    for batch in batches:
-        for number, row in enumerate(batch):
-            if row[status] == "running":
-                batch[number] = (*row[:status], run_status_now(row[path]), *row[status + 1 :])
-        yield batch
 
 
 def _check_target(path: str) -> None:

@@ -8,6 +8,7 @@ from runcard.catalog.experiment_filling import experiment_folder_of, forget_expe
 from runcard.catalog.filling import forget
 from runcard.errors import RuncardError
 from runcard.operations.catalog.open import catalog_path
+from runcard.settings.value_types import is_server_url
 from runcard.store import known_stores
 
 
@@ -15,7 +16,8 @@ def forget_store(store: str) -> None:
     """Forget a store; never fails. A catalog that cannot be written lists its records on."""
     known_stores.forget_store(store)
     with contextlib.suppress(RuncardError, OSError):
-        if os.path.exists(path := catalog_path()):
+        path = catalog_path()
+        if is_server_url(path) or os.path.exists(path):
             with CatalogDatabase(path) as database:
                 forget(database, store)
                 if (folder := experiment_folder_of(store)) is not None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.experiment_filling import fill_experiments
 from runcard.catalog.filling import FillResult, Progress, fill
 from runcard.catalog.plan_filling import fill_plans
@@ -36,13 +36,31 @@ def index(
     with CatalogDatabase(catalog_path()) as database:
         if rebuild:
             database.clear()
+        done: list[str] = []
         for store in dict.fromkeys(map(os.path.realpath, stores)):
             note_store(store)
-            yield fill(database, store, progress)
+            yield _fill(database, store, done, progress)
+            done.append(store)
         fill_experiments(database, experiments_to_ask())
         for project in projects:
             note_project(project.root)
             yield fill_plans(database, project)
+
+
+def _fill(
+    database: CatalogDatabase, store: str, done: Sequence[str], progress: Progress | None
+) -> FillResult:
+    """Fill a store. A catalog that turns out to be damaged is replaced, and the stores that are done are read again."""
+    try:
+        with database.checked():
+            return fill(database, store, progress)
+    except CatalogError as error:
+        if not error.is_damaged:
+            raise
+    database.clear()
+    for earlier in done:
+        fill(database, earlier)
+    return fill(database, store, progress)
 
 
 def find_below(roots: Sequence[str]) -> tuple[list[str], list[Project]]:

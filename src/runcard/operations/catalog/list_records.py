@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORDS, Column
 from runcard.catalog.searching import Filters, list_table, unreachable_projects, unreachable_stores
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
 from runcard.operations.catalog.open import experiments_to_ask, open_catalog, projects_to_ask
 
 RUNS, SESSIONS = "runs", "sessions"
@@ -34,6 +32,7 @@ _ALWAYS = {
         "at_least",
         "problem",
         "conflict",
+        "stored_on",
     ),
     INSTANCES: ("session", "id", "path", "status", "started", "cost", "known_cost", "at_least"),
     CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
@@ -67,6 +66,7 @@ class RecordList:
     unreachable: tuple[str, ...]  # stores, or projects of plans, that could not be looked at
     warning: str | None = None  # why the catalog is not up to date
     are_plans: bool = False
+    unknown: tuple[tuple[str, str | None], ...] = ()  # warnings about names that no record has, with hints
     plans: int = 0  # with the words that were searched for in records
 
     @property
@@ -116,38 +116,24 @@ def list_records(
         missing = tuple((unreachable_projects if are_plans else unreachable_stores)(database))
         warning = database.warning
         plans = list_table(database, PLANS, asked, ["path"], (), 1).total if is_search else 0
-    by_name = {column.name: column for column in found.columns}
-    rows = [_now(dict(zip(names, row, strict=True))) for row in found.rows]
-    return RecordList(
-        [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, plans
+    unknown = tuple(
+        (f"no record has {name}", near and f"did you mean {near}?") for name, near in found.unknown
     )
+    by_name = {column.name: column for column in found.columns}
+    rows = [_without_host(dict(zip(names, row, strict=True)), wanted) for row in found.rows]
+    return RecordList(
+        [by_name[name] for name in wanted], rows, found.total, missing, warning, are_plans, unknown, plans
+    )
+
+
+def _without_host(row: JsonObject, wanted: Sequence[str]) -> JsonObject:
+    """A row of a catalog that belongs to one machine says nothing of hosts."""
+    if row.get("stored_on") is None and "stored_on" not in wanted:
+        row.pop("stored_on", None)
+    return row
 
 
 def _with_kind(filters: Filters, kind: str | None) -> Filters:
     from dataclasses import replace  # noqa: PLC0415
 
     return replace(filters, kind=kind)
-
-
-def _now(row: dict[str, Any]) -> JsonObject:
-    """A row with the status of now: the process of a running run or session may be gone."""
-    if row.get("status") != "running" or "kind" not in row:
-        return row
-    return row | {"status": run_status_now(row["path"])}
-
-
-def run_status_now(path: str) -> str | None:
-    """The status of a run or session that is running as far as the catalog knows."""
-    from runcard.store import layout  # noqa: PLC0415 - only for open ones
-
-    if layout.is_live_session(path):
-        from runcard.store.sessions.live import live_state  # noqa: PLC0415
-
-        return live_state(path)[0]
-    from runcard.operations.checks.show import status_now  # noqa: PLC0415 - only for open runs
-    from runcard.store.record import DirectoryRecord  # noqa: PLC0415
-
-    try:
-        return status_now(path, DirectoryRecord(path).raw_document)
-    except (RuncardError, OSError, LookupError, TypeError):
-        return "running"

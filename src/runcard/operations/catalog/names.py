@@ -18,7 +18,9 @@ def complete_record(
         return []
     latest = [("@latest", "the newest record")] if "@latest".startswith(beginning) else []
     try:
-        with open_catalog(stores, catalog) as database:
-            return [*latest, *names_beginning_with(database, beginning, _MOST)]
+        with open_catalog(stores, catalog, reads_all=False) as database:
+            found = names_beginning_with(database, beginning, _MOST)
+        newest = dict(reversed(found))  # an id that was collected again is there once
+        return [*latest, *((name, newest.pop(name)) for name, _ in found if name in newest)]
     except (RuncardError, OSError):
         return latest

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.catalog.database import CatalogDatabase, CatalogError
@@ -10,6 +11,7 @@ from runcard.catalog.filling import catch_up, was_read
 from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
+from runcard.settings.value_types import is_server_url
 from runcard.store import layout
 from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
     from runcard.plans.project import Project
 
 _FILE = "catalog.db"
-_PATIENCE = 4.0  # seconds to wait for another process that reads a store for the first time
+_PATIENCE = 4.0  # seconds to wait for other processes before a question, in all
 
 
 def catalog_path(settings: Settings | None = None) -> str:
     """The file of the catalog: as the settings say, or in the user's data folder."""
     stated: str | None = (settings or read_settings())[CATALOG]
     if stated is not None:
-        return os.path.abspath(stated)
+        return stated if is_server_url(stated) else os.path.abspath(stated)
     folder = data_folder()
     if folder is None:
         raise CatalogError("there is no home for the catalog", hint="name a file in RUNCARD_CATALOG")
@@ -62,8 +64,8 @@ def experiments_to_ask() -> list[str]:
 
     here = map(layout.experiment_folder, experiment_names())
     at_hand = [os.path.realpath(folder) for folder in here if not os.path.islink(folder)]
-    noted = (experiment_folder_of(store) for store in known_stores())
-    return list(dict.fromkeys([*at_hand, *(folder for folder in noted if folder is not None)]))
+    of_stores = (experiment_folder_of(store) for store in known_stores())
+    return list(dict.fromkeys([*at_hand, *(folder for folder in of_stores if folder is not None)]))
 
 
 class _CatalogSources(NamedTuple):
@@ -73,9 +75,16 @@ class _CatalogSources(NamedTuple):
     projects: "Sequence[Project]"
     experiments: "Sequence[str]"  # folders
 
-    def catch_up(self, database: CatalogDatabase) -> None:
-        for store in self.stores:
-            catch_up(database, store, _PATIENCE)
+    def catch_up(self, database: CatalogDatabase, deadline: float) -> None:
+        """Catch up with everything. Other processes are waited for until the deadline, however many stores there are."""
+        with database.checked():
+            for store in self.stores:
+                left = max(0, deadline - monotonic())
+                database.wait_at_most(left)
+                catch_up(database, store, left)
+            self._catch_up_with_others(database)
+
+    def _catch_up_with_others(self, database: CatalogDatabase) -> None:
         if self.projects:
             from runcard.catalog.plan_filling import fill_plans  # noqa: PLC0415 - only for plans
 
@@ -104,16 +113,17 @@ def open_catalog(
     *,
     projects: "Sequence[Project]" = (),
     experiments: "Sequence[str]" = (),
+    reads_all: bool = True,
 ) -> Iterator[CatalogDatabase]:
     """The catalog, or that in another file, up to date with these stores, by default with all that are known; and with the
     plans of these projects, and these folders of experiments.
 
     If it cannot be brought up to date, because it is locked, read-only or on a full disk, it is as it was, with a warning;
-    if it cannot be used at all, the stores are read into one in memory.
+    if it cannot be used at all, the stores are read into one in memory, unless `reads_all` is false.
     """
     sources = _CatalogSources(stores_to_ask() if stores is None else stores, projects, experiments)
     try:
-        with _current_catalog(sources, path) as database:
+        with _current_catalog(sources, path, reads_all=reads_all) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
@@ -123,22 +133,27 @@ def open_catalog(
         raise
 
 
-def _current_catalog(sources: _CatalogSources, path: str | None) -> CatalogDatabase:
+def _current_catalog(sources: _CatalogSources, path: str | None, *, reads_all: bool) -> CatalogDatabase:
+    deadline = monotonic() + _PATIENCE
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
+        if not reads_all or is_server_url(path or catalog_path()):  # it has records of other machines, too
+            raise
         return _in_memory(sources, error)
     try:
         try:
-            sources.catch_up(database)
+            sources.catch_up(database, deadline)
         except CatalogError as error:
             if not error.is_damaged:
                 raise
             database.clear()
-            sources.catch_up(database)
+            sources.catch_up(database, deadline)
     except StoreError as error:
-        if not sources.were_read(database):
+        if not database.host and not sources.were_read(database):
             database.__exit__()
+            if not reads_all:
+                raise
             return _in_memory(sources, error)
         database.warning = f"{error.message}: this may not be the newest"
     except BaseException:
@@ -149,6 +164,6 @@ def _current_catalog(sources: _CatalogSources, path: str | None) -> CatalogDatab
 
 def _in_memory(sources: _CatalogSources, error: StoreError) -> CatalogDatabase:
     database = CatalogDatabase(None)
-    sources.catch_up(database)
+    sources.catch_up(database, monotonic())  # which nothing else uses
     database.warning = f"{error.message}: all records were read instead"
     return database

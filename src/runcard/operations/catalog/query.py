@@ -1,6 +1,6 @@
 """Ask the catalog by SQL: `runcard query`."""
 
-from runcard.catalog.reading_sql import SqlRows, ask_sql
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.tables import VIEWS
 from runcard.operations.catalog.open import open_catalog, projects_to_ask
 
@@ -12,7 +12,7 @@ def query(sql: str, *, limit: int = ROWS, timeout: float = SECONDS, catalog: str
     """The rows of one SELECT over the views; nothing can be changed by it."""
     projects = projects_to_ask() if "v1_plans" in sql.lower() else ()
     with open_catalog(path=catalog, projects=projects) as database:
-        found = ask_sql(database.uri, sql, limit=limit, seconds=timeout)
+        found = database.ask(sql, limit, timeout)
         return found._replace(warning=database.warning)
 
 

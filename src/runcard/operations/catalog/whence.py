@@ -43,6 +43,11 @@ class Maker:
     match: FileMatch
     inputs: tuple[SourceFile, ...] = ()
 
+    def started_after(self, reader: FileMatch) -> bool:
+        """Whether it started after the run that read the file, which so had the same content from elsewhere."""
+        started = self.match.started
+        return started is not None and reader.started is not None and started > reader.started
+
     def to_dict(self) -> JsonObject:
         return _entry(self.match) | {"inputs": [source.to_dict() for source in self.inputs]}
 
@@ -146,4 +151,5 @@ class _Sources:
 
 
 def _entry(match: FileMatch) -> JsonObject:
-    return {"id": match.id, "path": match.path, "file": match.file, "started": match.started}
+    entry: JsonObject = {"id": match.id, "path": match.path, "file": match.file, "started": match.started}
+    return entry | ({"stored_on": match.stored_on} if match.stored_on else {})

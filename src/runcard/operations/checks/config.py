@@ -7,7 +7,7 @@ from typing import Any
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.settings import ALL, Origin, Setting, Settings, SettingsError, SettingValue, read_settings
-from runcard.settings.value_types import MODE
+from runcard.settings.value_types import MODE, is_server_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ def _refused(setting: Setting[Any], refused: SettingValue[Any]) -> JsonObject:
 
 
 def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatever the setting holds
-    return printable(setting.value_type.show(value)) if setting.value_type is MODE else value
+    is_text = setting.value_type is MODE or is_server_url(value)  # a password is not shown
+    return printable(setting.value_type.show(value)) if is_text else value
 
 
 def config(settings: Settings | None = None) -> tuple[list[Configured], list[tuple[str, str]]]:

@@ -23,6 +23,7 @@ from runcard.operations.runs.compare import FileDifference, text_diff
 from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.record import RUN, SESSION, DirectoryRecord, Record
+from runcard.views.imported_figures import is_lower_bound
 
 _RUN_FIGURES = {
     "tokens": (
@@ -91,6 +92,7 @@ class RecordDiff:
     inputs: FileChanges
     outputs: FileChanges
     times: tuple[RecordChange, ...] = field(default=())  # differ in any two records, and do not count
+    at_least: tuple[bool, bool] = (False, False)  # whether the figures of each are lower bounds
 
     @property
     def identical(self) -> bool:
@@ -157,6 +159,7 @@ def _diff_runs(before: ShownRun, now: ShownRun) -> RecordDiff:
         _inputs(old, new),
         outputs,
         tuple(times),
+        (_is_incomplete(old), _is_incomplete(new)),
     )
 
 
@@ -196,7 +199,13 @@ def _diff_sessions(before: ShownSession, now: ShownSession) -> RecordDiff:
         FileChanges(),
         outputs,
         tuple(times),
+        (is_lower_bound(old), is_lower_bound(new)),
     )
+
+
+def _is_incomplete(run: JsonObject) -> bool:
+    """Whether not all calls of a run were seen."""
+    return bool((run.get("token_usage") or {}).get("incomplete"))
 
 
 def _reference(record: Record, kind: str, record_id: object, started: object) -> JsonObject:

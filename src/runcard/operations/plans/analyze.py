@@ -8,7 +8,7 @@ from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import json_name
-from runcard.plans.analysis import Analysis, ProjectFiles, analyze, analyze_all
+from runcard.plans.analysis import Analysis, AnalysisOptions, ProjectFiles, analyze, analyze_all
 from runcard.plans.plan import Plan, StaleError
 from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.plan_writes import PlanWrites
@@ -44,20 +44,25 @@ def analyze_source(
     root: str | None = None,
     write: bool = False,
     files: ProjectFiles | None = None,
+    options: AnalysisOptions | None = None,
 ) -> AnalysisResult:
     """Analyze one method of a source; with `write`, also write its plan.
 
     For many sources, pass the same `files`: then the models and factories of their project are read once.
     """
-    analysis = analyze(path, method_ref, root=root, files=files)
+    analysis = analyze(path, method_ref, root=root, files=files, options=options)
     return write_analysis(path, analysis, root=root, write=write)
 
 
 def analyze_methods(
-    path: str, *, root: str | None = None, files: ProjectFiles | None = None
+    path: str,
+    *,
+    root: str | None = None,
+    files: ProjectFiles | None = None,
+    options: AnalysisOptions | None = None,
 ) -> list[Analysis]:
     """Analyze all methods of a source that have a body."""
-    return analyze_all(path, root=root, files=files)
+    return analyze_all(path, root=root, files=files, options=options)
 
 
 def write_analysis(
@@ -70,7 +75,8 @@ def write_analysis(
 ) -> AnalysisResult:
     """Write an analysis into the plan of its method, if `write` is set.
 
-    Reports of later agents about a different analysis are removed. The same analysis again changes nothing. If another
+    Reports of later agents stay if the characteristics are the same; otherwise they are removed, and the plan before is
+    kept beside the new one. If another
     process wrote the file in the meantime, for example the plan of another method, writing is repeated. With `writes`, the
     caller makes the plan durable.
     """
@@ -112,4 +118,6 @@ def _merged(plan: JsonObject, analysis: JsonObject) -> JsonObject:
         name: plan[name] for name in ("analyzer", "target", "automation") if isinstance(plan.get(name), dict)
     }
     merged = {name: {**section, **analysis[name]} for name, section in sections.items()}
+    if "deep" not in analysis["analyzer"] and "analyzer" in merged:
+        merged["analyzer"].pop("deep", None)
     return {**plan, **analysis, **merged}

@@ -6,9 +6,9 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import agent_named, predecessor
-from runcard.plans.freshness import status_of
+from runcard.plans.freshness import stale_warnings, status_of
 from runcard.plans.plan import Plan, find_plan
-from runcard.plans.plan_files import MethodRef
+from runcard.plans.plan_files import MethodRef, check_one_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class BeginCheck:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.plan.warnings
+        is_first = predecessor(agent_named(self.agent)) is None
+        stale = [] if self.fresh or is_first or not self.plan.exists else stale_warnings(self.plan.location)
+        return (*self.plan.warnings, *stale)
 
     @property
     def waits_for(self) -> str | None:
@@ -58,6 +60,7 @@ def begin(
     """Check whether an agent may begin; nothing is written."""
     plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     plan.location.check_method()
+    check_one_plan(plan.location, path, method_ref)
     return BeginCheck(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
 
 

@@ -1,10 +1,63 @@
-"""What an agent of the pipeline reads, may write and must do."""
+"""What an agent of the pipeline reads, may write and must do; for a source, with its paths and commands."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from shlex import quote
 
 from runcard.encoding import JsonObject
+from runcard.files import json_name, printable
 from runcard.plans.agents import Agent, agent_named, predecessor, successors
+from runcard.plans.freshness import stale_warnings
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef, check_one_plan
+from runcard.plans.project import has_minitest_only
+from runcard.plans.spec_paths import spec_of
+
+PLACEHOLDERS = {
+    "{COMMON_SETUP}": "what all examples need: replace it with code, or delete the line",
+    "{ARGUMENT}": "a value for a parameter: replace nil in the let",
+    "{SETUP_CODE}": "the setup of a state: a let, a trait or a stub that puts the object into this state",
+    "{EXPECTATION}": "what happens: an expectation, and a name for the example that says it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """The work of an agent on one plan."""
+
+    plan: Plan
+    reference: str  # the source and the options that select its plan, for commands
+
+    @property
+    def spec(self) -> str:
+        return spec_of(self.plan)
+
+    @property
+    def target(self) -> str:
+        target = self.plan.to_dict()["target"]
+        return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
+
+    @property
+    def test_command(self) -> str:
+        """The command that runs the spec, in the root of the project."""
+        root = self.plan.location.project.root
+        runner = "bin/rspec" if os.path.isfile(os.path.join(root, "bin", "rspec")) else "rspec"
+        has_gemfile = os.path.isfile(os.path.join(root, "Gemfile"))
+        prefix = "bundle exec " if runner == "rspec" and has_gemfile else ""
+        return f"{prefix}{runner} {quote(self.spec)}"
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "source": json_name(self.plan.location.file).text,
+            "target": self.target,
+            "metadata_path": json_name(self.plan.path).text,
+            "spec": json_name(self.spec).text,
+            "spec_exists": os.path.lexists(os.path.join(self.plan.location.project.root, self.spec)),
+            "root": json_name(self.plan.location.project.root).text,
+            "placeholders": PLACEHOLDERS,
+            "run": self.test_command,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +65,7 @@ class AgentGuide:
     """The guide for an agent."""
 
     agent: Agent
+    task: AgentTask | None = None
 
     @property
     def after(self) -> str | None:
@@ -24,8 +78,21 @@ class AgentGuide:
         return later[0].name if later else None
 
     @property
+    def reference(self) -> str:
+        """The source in commands; `SRC` without one."""
+        return self.task.reference if self.task else "SRC"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        return ()
+        if self.task is None:
+            return ()
+        location = self.task.plan.location
+        minitest = ["the project has tests for Minitest (test/) and none for RSpec"]
+        return (
+            *location.warnings,
+            *stale_warnings(location),
+            *(minitest if has_minitest_only(location.project) else ()),
+        )
 
     def lines(self) -> Iterator[str]:
         """The guide as Markdown, for a prompt."""
@@ -33,6 +100,7 @@ class AgentGuide:
         yield f"# {agent.name}"
         for title, lines in (
             ("Begin", self._begin()),
+            *self._task(),
             ("Read", list(agent.reads)),
             ("Do", list(agent.duty)),
             ("Write only these parts of the plan", list(agent.writable) or ["nothing"]),
@@ -40,8 +108,29 @@ class AgentGuide:
         ):
             yield from ("", f"## {title}", "", *(f"- {line}" for line in lines))
 
+    def _task(self) -> list[tuple[str, list[str]]]:
+        """The sections about the plan of one source."""
+        task = self.task
+        if task is None:
+            return []
+        location = task.plan.location
+        paths = [
+            f"method: {task.target} in `{printable(location.file)}`",
+            f"project, where all commands run: `{printable(location.project.root)}`",
+            f"plan: `{printable(task.plan.path)}`; never edit it, report with the commands below",
+            f"spec: `{printable(task.spec)}`",
+            f"run the spec: `{task.test_command}`; it must pass, with no pending example left",
+        ]
+        marks = [f"`{mark}`: {meaning}" for mark, meaning in PLACEHOLDERS.items()]
+        marks += [
+            "each is in a comment; delete the comment when it is done",
+            "delete `skip 'no expectation yet'` from each example that has an expectation",
+            "keep every context: each is a state of the plan",
+        ]
+        return [("This task", paths), ("Placeholders in the spec", marks)]
+
     def _begin(self) -> list[str]:
-        command = f"`runcard plan begin {self.agent.name} SRC` prints the path of the plan"
+        command = f"`runcard plan begin {self.agent.name} {self.reference}` prints the path of the plan"
         if self.after is None:
             return [
                 f"{command}; you are the first",
@@ -52,17 +141,17 @@ class AgentGuide:
     def _report(self) -> list[str]:
         if not self.agent.writes:
             return ["report to the user; do not change the plan"]
-        name = self.agent.name
+        name, source = self.agent.name, self.reference
         return [
-            f"done: `runcard plan mark {name} SRC --completed --version V`",
-            f"nothing to do: `runcard plan mark {name} SRC --skipped REASON`",
-            f"warning: `runcard plan mark {name} SRC --warning TEXT`",
-            f"failed: `runcard plan mark {name} SRC --error TEXT`",
+            f"done: `runcard plan mark {name} {source} --completed --version V`",
+            f"nothing to do: `runcard plan mark {name} {source} --skipped REASON`",
+            f"warning: `runcard plan mark {name} {source} --warning TEXT`",
+            f"failed: `runcard plan mark {name} {source} --error TEXT`",
             f"next is the {self.before}",
         ]
 
     def to_dict(self) -> JsonObject:
-        return {
+        guide: JsonObject = {
             "agent": self.agent.name,
             "after": self.after,
             "before": self.before,
@@ -70,7 +159,25 @@ class AgentGuide:
             "writes": list(self.agent.writable),
             "must": list(self.agent.duty),
         }
+        return guide if self.task is None else guide | {"task": self.task.to_dict()}
 
 
-def guide(agent: str) -> AgentGuide:
-    return AgentGuide(agent_named(agent))
+def guide(
+    agent: str, path: str | None = None, *, root: str | None = None, method_ref: MethodRef | None = None
+) -> AgentGuide:
+    """The guide for an agent; with a source, also what it needs to work on the plan of this source."""
+    named = agent_named(agent)
+    if path is None:
+        return AgentGuide(named)
+    plan = find_plan(path, root=root, method_ref=method_ref)
+    check_one_plan(plan.location, path, method_ref)
+    plan.check_exists()
+    plan.check_valid()
+    target = plan.to_dict()["target"]
+    words = [
+        quote(printable(path)),
+        f"--method {quote(target['method'])}",
+        f"--class {quote(target['class'])}",
+    ]
+    words += ["--type class"] if target["method_type"] == "class" else []
+    return AgentGuide(named, AgentTask(plan, " ".join(words)))

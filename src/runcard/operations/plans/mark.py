@@ -6,8 +6,9 @@ from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import agent_named, predecessor
+from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, find_plan
-from runcard.plans.plan_files import MethodRef
+from runcard.plans.plan_files import MethodRef, check_one_plan
 from runcard.settings.apply import use_masking_settings
 
 
@@ -40,6 +41,7 @@ def mark(
 ) -> MarkResult:
     """Write an agent's report into a plan; warns if its predecessor has not reported yet."""
     plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
+    check_one_plan(plan.location, path, method_ref)
     use_masking_settings()
     report, masked = mask_report(report)
     written = plan.mark(
@@ -56,4 +58,8 @@ def mark(
     warnings = (*written.warnings, *(f"a secret was masked: {rule}" for rule in masked))
     if before is not None and not before.is_done(data):
         warnings = (*warnings, f"the {before.name}, which comes before the {agent}, has not reported yet")
+    if before is not None:
+        warnings = (*warnings, *stale_warnings(written.location))
+    if report.values and not report.allows_successor and not agent_named(agent).is_done(data):
+        warnings = (*warnings, f"the {agent} is not marked as completed; pass --completed when it is done")
     return MarkResult(written, agent, data.get("automation") or {}, warnings)

@@ -1,7 +1,7 @@
 """Run the pipeline from a source to the skeleton of its spec: analyzer, validator, skeleton.
 
 Work that is done and still valid is not repeated: the analysis of an unchanged source, and an existing skeleton that the
-plan records.
+plan records. A spec that exists already is left as it is, and the next agent may begin.
 """
 
 import os
@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 from runcard.documents.findings import InvalidDocument
 from runcard.encoding import JsonObject
+from runcard.errors import RuncardError
 from runcard.files import json_name, printable
-from runcard.operations.plans.analyze import analyze_source
+from runcard.operations.plans.analyze import analyze_methods, analyze_source
 from runcard.operations.plans.skeleton import write_skeleton
 from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
-from runcard.plans.freshness import status_of
+from runcard.plans.freshness import stale_warnings, status_of
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, locate_plan
-from runcard.plans.spec_paths import spec_of
+from runcard.plans.project import has_minitest_only, project_of
+from runcard.plans.spec_paths import default_spec, spec_of
 
 DONE, KEPT = "done", "kept"
 
@@ -72,14 +74,25 @@ def run_pipeline(
     pipeline = _Pipeline(path, root, on_step)
     method_ref = pipeline.analyze(method_ref)
     plan = pipeline.validate(method_ref)
+    spec = output or os.path.join(plan.location.project.root, default_spec(plan))
     if _has_skeleton(plan) and not force:
         pipeline.note(PipelineStep("skeleton", KEPT, spec_of(plan)), ())
+    elif os.path.lexists(spec) and not force:
+        pipeline.keep_spec(plan, spec)
     else:
         written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
         pipeline.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
     return PipelineResult(
         find_plan(path, root=root, method_ref=method_ref), tuple(pipeline.steps), tuple(pipeline.warnings)
     )
+
+
+def _framework_warnings(path: str, root: str | None) -> list[str]:
+    """A warning for a project whose tests are for Minitest only."""
+    project, _ = project_of(path, root)
+    if not has_minitest_only(project):
+        return []
+    return ["the project has tests for Minitest (test/) and none for RSpec: the skeleton is for RSpec"]
 
 
 def _has_skeleton(plan: Plan) -> bool:
@@ -91,6 +104,21 @@ def _has_skeleton(plan: Plan) -> bool:
     return is_skipped or os.path.lexists(os.path.join(plan.location.project.root, spec_of(plan)))
 
 
+def run_all_methods(
+    path: str, *, root: str | None = None, on_step: Callable[[PipelineStep], object] = lambda _: None
+) -> list[PipelineResult | RuncardError]:
+    """Run the pipeline for every method of a source that has a body; an error does not stop the others."""
+    results: list[PipelineResult | RuncardError] = []
+    for analysis in analyze_methods(path, root=root):
+        try:
+            results.append(
+                run_pipeline(path, MethodRef.of(analysis.plan["target"]), root=root, on_step=on_step)
+            )
+        except RuncardError as error:
+            results.append(error)
+    return results
+
+
 class _Pipeline:
     """The steps so far, and all warnings without duplicates."""
 
@@ -99,7 +127,7 @@ class _Pipeline:
         self._root = root
         self._on_step = on_step
         self.steps: list[PipelineStep] = []
-        self.warnings: dict[str, None] = {}
+        self.warnings: dict[str, None] = dict.fromkeys(_framework_warnings(path, root))
 
     def note(self, step: PipelineStep, warnings: Iterable[str]) -> None:
         self.steps.append(step)
@@ -117,6 +145,20 @@ class _Pipeline:
         written = locate_plan(self._path, root=self._root, method_ref=full)
         self.note(PipelineStep("analyzer", DONE, written.path), analyzed.warnings)
         return full
+
+    def keep_spec(self, plan: Plan, spec: str) -> None:
+        """Leave a spec that exists as it is, and let the next agent begin."""
+        inside = os.path.relpath(os.path.realpath(spec), plan.location.project.root)
+        is_outside = inside.startswith(os.pardir + os.sep) or json_name(inside).text != inside
+        plan.mark(
+            "skeleton",
+            skipped="the spec exists already",
+            values={} if is_outside else {"skeleton_file": inside},
+        )
+        detail = (
+            f"{spec} exists already and was not changed; `runcard plan review` lists what it does not cover"
+        )
+        self.note(PipelineStep("skeleton", KEPT, detail), stale_warnings(plan.location))
 
     def validate(self, method_ref: MethodRef) -> Plan:
         """Validate the plan; returns the validated plan."""

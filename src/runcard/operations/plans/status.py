@@ -21,9 +21,10 @@ class StatusResult:
 
     @property
     def text(self) -> str:
-        if self.status.reason is not None:
+        if not self.status.valid:
             return f"needs a new analysis: {self.status.reason}"
-        return "fresh" if self.status.validated else "fresh, not validated"
+        text = "fresh" if self.status.validated else "fresh, not validated"
+        return text if self.status.reason is None else f"{text}: {self.status.reason}"
 
     def to_dict(self) -> JsonObject:
         status = self.status

@@ -7,6 +7,7 @@ from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
 from runcard.plans.ruby import Targets, read_targets
+from runcard.plans.ruby.targets import check_ruby
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +34,7 @@ class TargetList:
 def list_targets(path: str, *, root: str | None = None) -> TargetList:
     """Read a file; raises RuncardError when it cannot be read, or is not in the given project."""
     project, file = project_of(path, root)
-    return TargetList(file, read_targets(os.path.join(project.root, file)))
+    source = os.path.join(project.root, file)
+    targets = read_targets(source)
+    check_ruby(source, not targets.warnings, targets)
+    return TargetList(file, targets)

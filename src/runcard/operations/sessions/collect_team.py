@@ -88,7 +88,7 @@ def collect_team(
             return _collect_live(live, settings, limited)
         if (spec := find_spec(settings[known.ARTIFACTS_SPECS], team_session_id)) is not None:
             return collect(spec, artifacts=store, progress=limited)
-        if (stored := _stored(store, team_session_id)) is not None:
+        if (stored := _earlier_session(store, team_session_id)) is not None:
             return stored
     raise NoInstancesError(team_session_id)
 
@@ -168,7 +168,7 @@ def find_spec(folder: str | None, session_id: str) -> str | None:
     return None
 
 
-def _stored(store: str, session_id: str) -> CollectedSession | None:
+def _earlier_session(store: str, session_id: str) -> CollectedSession | None:
     """The newest session with this id that is stored already."""
     for record in sessions_with_id(store, session_id):
         document = record.document()

@@ -182,7 +182,7 @@ class Session(SessionRecorder):
     ) -> None:
         self._leave()
         if self.is_open:
-            with _noted(error):
+            with _keep_error(error):
                 self._end_here(status_of(error)[0])
 
     async def __aenter__(self) -> Self:
@@ -195,7 +195,7 @@ class Session(SessionRecorder):
     ) -> None:
         self._leave()
         if self.is_open:
-            with _noted(error):
+            with _keep_error(error):
                 await run_off_loop(lambda: self._end(status_of(error)[0]))
             self._after_end()
 
@@ -254,7 +254,7 @@ class JoinedSession(Session):
 
 
 @contextlib.contextmanager
-def _noted(error: BaseException | None) -> Iterator[None]:
+def _keep_error(error: BaseException | None) -> Iterator[None]:
     """The user's own error passes; a failure of the recording is a note of it."""
     try:
         yield
@@ -284,7 +284,8 @@ def current_session() -> Session | None:
         return session
     try:
         use_masking_settings()
-        return JoinedSession(open_session_here(link.path) or join_events(link.path))
+        known = open_session_here(link.path)
+        return JoinedSession(known if known is not None and not known.is_closed else join_events(link.path))
     except RuncardError as error:
         warn_caller(f"this process is not recorded in a session: {error}")
         return None

@@ -299,7 +299,7 @@ def _masked_names(counts: Mapping[str, int]) -> dict[str, int]:
 def _warnings(parts: ImportParts) -> list[str]:
     unpriced = sorted({name for calls in parts.calls.values() for name in calls.unpriced})
     names = mask_text(", ".join(unpriced)).value
-    warnings = [f"no price, or not for all parts: {names}"] if unpriced else []
+    warnings = [f"the price is unknown, or known only in part: {names}"] if unpriced else []
     if not parts.is_timed:
         warnings.append("its records have no times: those of its files are used")
     return warnings

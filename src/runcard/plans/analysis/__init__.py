@@ -9,6 +9,9 @@
     analyze_all(path, root=None, files=None, options=None) -> list[Analysis]
                         every method of the file that has a body, in the order of the text
 
+    method_digests(path, root=None, is_deep=False) -> dict[MethodRef, str]
+                        the digest of each method, which tells whether its plan is still fresh
+
     Analysis
         .plan           the whole plan as data, version 2.0, valid
         .target         the method: `class_name`, `method`, `method_type`, `line`
@@ -33,7 +36,22 @@ A file that cannot be read and a method that does not exist raise RuncardError; 
     characteristics  all of it as a plan lists it
 """
 
-from runcard.plans.analysis.analyzer import VERSION, Analysis, AnalysisOptions, analyze, analyze_all
+from runcard.plans.analysis.analyzer import (
+    VERSION,
+    Analysis,
+    AnalysisOptions,
+    analyze,
+    analyze_all,
+    method_digests,
+)
 from runcard.plans.analysis.project_context import ProjectFiles
 
-__all__ = ["VERSION", "Analysis", "AnalysisOptions", "ProjectFiles", "analyze", "analyze_all"]
+__all__ = [
+    "VERSION",
+    "Analysis",
+    "AnalysisOptions",
+    "ProjectFiles",
+    "analyze",
+    "analyze_all",
+    "method_digests",
+]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -17,18 +18,25 @@ from runcard.plans.analysis.characteristics import SetupContext, characteristics
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.control_flow import Walker
 from runcard.plans.analysis.declared_values import ConditionContext, Declarations, read_declarations
-from runcard.plans.analysis.method_source import Method, find_method, local_names, private_methods
+from runcard.plans.analysis.method_source import (
+    Method,
+    find_method,
+    has_branches,
+    local_names,
+    private_methods,
+)
 from runcard.plans.analysis.project_context import ProjectFiles, TestLevel, remember_constants
 from runcard.plans.analysis.questions import MethodFlow
+from runcard.plans.analysis.target_factories import mentioned_names
 from runcard.plans.plan_files import MethodRef
 from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import MAX_SIZE, source_of
 from runcard.plans.ruby.syntax_tree import Node, read_code
-from runcard.plans.ruby.targets import Target, Targets
+from runcard.plans.ruby.targets import Target, Targets, check_ruby
 
-VERSION = "1.0"  # of the analyzer; another version may find other characteristics in the same source
+VERSION = "1.1"  # of the analyzer; another version may find other characteristics in the same source
 MAX_LEVELS = 6  # that a plan should have
 _MAX_LISTED = 30
 
@@ -75,6 +83,17 @@ def analyze_all(
     return list(source.analyze_all())
 
 
+def method_digests(path: str, *, root: str | None = None, is_deep: bool = False) -> dict[MethodRef, str]:
+    """The digest of each method of a Ruby file, as a plan of it has it now."""
+    source = _SourceAnalyzer(path, root, ProjectFiles(), AnalysisOptions(is_deep=is_deep))
+    return {
+        MethodRef(target.class_name, target.method, target.method_type): source.method_digest(
+            target, source.method(target)
+        )
+        for target in source.targets.all()
+    }
+
+
 class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
@@ -88,18 +107,19 @@ class _SourceAnalyzer:
         self.code, warnings = read_code(source_of(data, self.path))
         classes, left_out = read_definitions(self.code)
         self.targets = Targets(classes, (*warnings, *left_out))
+        check_ruby(self.path, self.code.is_valid, self.targets)
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
         self.files = files
-        self.models, self.factories = files.models(self.project), files.factories(self.project)
-        self.file_warnings = tuple(self._file_warnings())  # about the whole file, reported once
+        self.models = files.models(self.project)
         self._classes: dict[int, tuple[Declarations, dict[str, Node]]] = {}
 
-    def _file_warnings(self) -> Iterator[str]:
-        for warning in self.targets.warnings:
-            yield f"line {warning.line}: {warning.message}"
-        if self.factories.is_incomplete:
-            yield from map(str, self.factories.warnings)
+    @cached_property
+    def file_warnings(self) -> tuple[str, ...]:
+        """About the whole file, reported once."""
+        factories = self.files.factories(self.project)
+        warnings = [f"line {warning.line}: {warning.message}" for warning in self.targets.warnings]
+        return (*warnings, *(map(str, factories.warnings) if factories.is_incomplete else ()))
 
     def find(self, method_ref: MethodRef) -> Target:
         if method_ref.method is None:
@@ -127,9 +147,13 @@ class _SourceAnalyzer:
     def analyze_all(self) -> Iterator[Analysis]:
         for target in self.targets.all():
             method = self.method(target)
-            if method is not None:
+            if method is None:
+                continue
+            try:
                 yield self.analyze(target, method)
-                self.file_warnings = ()
+                self.file_warnings = ()  # reported once
+            except InvalidDocument as error:  # a class with an odd name must not cost the others
+                self.file_warnings = (*self.file_warnings, f"line {target.line}: left out: {error.message}")
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         flow = MethodFlow([], []) if method is None else self._walk(method)
@@ -171,11 +195,14 @@ class _SourceAnalyzer:
         return self._classes[at]
 
     def _plan(self, target: Target, method: Method | None, characteristics: list[JsonObject]) -> JsonObject:
-        known = self.files.factories_detected(self.project)
-        level = None if method is None else TestLevel(self.code, self.file, method, self.models, set(known))
+        factories = self.files.factories(self.project)
+        level = None
+        if method is not None:
+            level = TestLevel(self.code, self.file, method, self.models, set(factories.known))
+        known = self._factories_of(target, method)
         return {
             TESTPLAN.version_key: TESTPLAN.latest,
-            "analyzer": self.stamp,
+            "analyzer": self.stamp | self._method_stamp(target, method),
             "test_level": level.test_level if level else "unit",
             "target": {
                 "class": target.class_name,
@@ -189,15 +216,52 @@ class _SourceAnalyzer:
             "automation": {
                 "analyzer_completed": True,
                 "analyzer_version": VERSION,
-                "factories_detected": bool(known),
+                "factories_detected": bool(factories.known),
             },
         }
+
+    def _factories_of(self, target: Target, method: Method | None) -> JsonObject:
+        """The factories that belong to the target, or all of them."""
+        if self._options.all_factories:
+            return self.files.factories_detected(self.project)
+        names = mentioned_names(self.code, method.node) if method is not None else frozenset()
+        own = self.files.target_factories(self.project).of(target.class_name, names)
+        return self.files.factories(self.project).of(own)
+
+    def _method_stamp(self, target: Target, method: Method | None) -> JsonObject:
+        stamp: JsonObject = {"method_sha256": self.method_digest(target, method)}
+        return stamp | {"deep": True} if self._options.is_deep else stamp
+
+    def method_digest(self, target: Target, method: Method | None) -> str:
+        """The digest of all that the characteristics of a method follow from, in its file.
+
+        These are its text, the private methods that it calls, and the values that its class declares.
+        """
+        if method is None:
+            return sha256_bytes(str(target).encode()).hex
+        declared, privates = self._class_of(method)
+        text = self.code.text_of(method.node)
+        called = {name: self.code.text_of(body) for name, body in privates.items() if name in text}
+        constants = {name: value for name, value in self.literals.recorded().items() if name in text}
+        parts = [str(target), text, sorted(called.items()), sorted(declared.attributes.items())]
+        facts = [*parts, sorted(constants.items()), self._options.is_deep]
+        return sha256_bytes(repr(facts).encode("utf-8", "surrogatepass")).hex
+
+    def _hint_at_helpers(self, target: Target) -> str:
+        """The private methods with branches, which only a deep analysis includes."""
+        method = None if self._options.is_deep else self.method(target)
+        if method is None:
+            return ""
+        text = self.code.text_of(method.node)
+        _, privates = self._class_of(method)
+        called = [name for name, body in privates.items() if name in text and has_branches(body)]
+        return f" of its own; pass --deep to include those of {', '.join(called)}" if called else ""
 
     def _warnings(self, target: Target, characteristics: list[JsonObject], flow: MethodFlow) -> list[str]:
         warnings = list(self.file_warnings)
         deepest = max((characteristic["level"] for characteristic in characteristics), default=0)
         if not characteristics:
-            warnings.append(f"{target} has no branches, so no separate cases")
+            warnings.append(f"{target} has no branches, so no separate cases{self._hint_at_helpers(target)}")
         if deepest > MAX_LEVELS:
             warnings.append(
                 f"{target} has {deepest} levels of conditions, more than {MAX_LEVELS}: "

@@ -205,6 +205,30 @@ def _guard(code: Code, node: Node) -> PredicateGuard | None:
     return PredicateGuard(condition, node.type.startswith("unless"), answer == "return true")
 
 
+_BRANCHES = {
+    "if",
+    "unless",
+    "conditional",
+    "case",
+    "case_match",
+    "if_modifier",
+    "unless_modifier",
+    "rescue",
+    "while",
+}
+
+
+def has_branches(body: Node) -> bool:
+    """Whether a method has branches."""
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if node.type in _BRANCHES:
+            return True
+        waiting += node.named_children
+    return False
+
+
 class Raises(Enum):
     """Whether a method raises an error."""
 

@@ -9,6 +9,7 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
 from runcard.plans.analysis.method_source import Method, superclass_of
+from runcard.plans.analysis.target_factories import TargetFactories
 from runcard.plans.analysis.vocabulary import OWN_ACTIONS
 from runcard.plans.project import Project
 from runcard.plans.ruby.factories import Factories, read_factories
@@ -120,6 +121,7 @@ class ProjectFiles:
         self._models: dict[str, Models] = {}
         self._factories: dict[Project, Factories] = {}
         self._frozen: dict[Project, bytes | None] = {}
+        self._of_targets: dict[Project, TargetFactories] = {}
 
     def models(self, project: Project) -> Models:
         if project.root not in self._models:
@@ -132,6 +134,12 @@ class ProjectFiles:
             root = project.root
             self._factories[project] = read_factories(root, root) if project.is_marked else Factories(root)
         return self._factories[project]
+
+    def target_factories(self, project: Project) -> TargetFactories:
+        """Tells which of the factories belong to a target."""
+        if project not in self._of_targets:
+            self._of_targets[project] = TargetFactories(self.factories(project))
+        return self._of_targets[project]
 
     def factories_detected(self, project: Project) -> JsonObject:
         """The section of that name of a plan, with all factories; a copy for each plan."""

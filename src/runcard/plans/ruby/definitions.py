@@ -90,6 +90,8 @@ class Classes(dict[str, Definition]):
 
     def resolve(self, scope: ClassScope, parts: Sequence[str]) -> str:
         """The full name of a class that is referenced as `A::B`, resolved from the innermost scope outwards."""
+        if parts[0] == "self":
+            return _joined(scope.name, *parts[1:])
         text, around = "::".join(parts), scope.name
         while around and parts[0]:
             if around == text or around.endswith(f"::{text}"):
@@ -173,6 +175,7 @@ class _DefinitionReader:
         left, right = field_of(node, "left"), field_of(node, "right")
         if left is None or right is None:
             return []
+        right = self._unfrozen(right)
         is_constant = left.type in _CONSTANTS
         if self._class_builder(right):
             return self._build_class(right, self._open(left, node, scope)) if is_constant else []
@@ -180,6 +183,13 @@ class _DefinitionReader:
             self.classes.constants.add(self.classes.full_name(scope, self._constant(left)))
         self.literals.remember(self._constant(left)[-1], right)
         return [(right, scope)]
+
+    def _unfrozen(self, node: Node) -> Node:
+        """An expression without `.freeze` at its end."""
+        method, receiver = field_of(node, "method"), field_of(node, "receiver")
+        if node.type != "call" or method is None or receiver is None or self._text_of(method) != "freeze":
+            return node
+        return receiver if receiver.type == "call" else node
 
     def _class_builder(self, node: Node) -> str | None:
         """`Struct.new` and similar calls, whose result becomes a class when assigned to a constant."""

@@ -4,7 +4,7 @@ Nothing is run, so names must be literals. Files are read in the order of factor
 counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from runcard.encoding import JsonObject, Limits
@@ -38,14 +38,30 @@ class Factories:
     known: dict[str, Factory] = field(default_factory=dict)
     global_traits: list[str] = field(default_factory=list)
     warnings: list[FactoryWarning] = field(default_factory=list)
+    _positions: dict[str, int] = field(default_factory=dict)
     is_incomplete: bool = False  # whether some files could not be read completely
 
     def to_dict(self) -> JsonObject:
         """Each factory as a plan lists it."""
-        return {
-            name: {"file": json_name(factory.file).text, "traits": list(factory.traits)}
-            for name, factory in self.known.items()
-        }
+        return {name: _entry(factory) for name, factory in self.known.items()}
+
+    def of(self, names: Collection[str]) -> JsonObject:
+        """Some of the factories as a plan lists them, in the order of their definition."""
+        return {name: _entry(self.known[name]) for name in sorted(names, key=self._position)}
+
+    def _position(self, name: str) -> int:
+        if len(self._positions) != len(self.known):
+            self._positions = {known: at for at, known in enumerate(self.known)}
+        return self._positions[name]
+
+
+def _entry(factory: Factory) -> JsonObject:
+    entry: JsonObject = {"file": json_name(factory.file).text, "traits": list(factory.traits)}
+    if factory.condition is not None:
+        entry["only_if"] = factory.condition
+    if factory.conditional_traits:
+        entry["traits_only_if"] = dict(factory.conditional_traits)
+    return entry
 
 
 def read_factories(start: str, root: str, limits: Limits | None = None) -> Factories:
@@ -125,6 +141,10 @@ class FactoryDetails:
         """Each factory with all details."""
         plain = self._factories.to_dict()
         return {name: plain[name] | self._details(f) for name, f in self._factories.known.items()}
+
+    def class_of(self, factory: Factory) -> str | None:
+        """The class that a factory builds; None if a parent is unknown."""
+        return _class_of(self._ancestry(factory))
 
     def _details(self, factory: Factory) -> JsonObject:
         ancestry = self._ancestry(factory)

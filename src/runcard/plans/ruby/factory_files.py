@@ -1,4 +1,4 @@
-"""The factory files of a project: below `spec` and `test`, also in engines. Only directories are opened.
+"""The factory files of a project: below `spec` and `test`, also in engines, and any other that calls `FactoryBot.define`.
 
 Invariant: every file is in the project, also behind symbolic links.
 """
@@ -17,7 +17,10 @@ _IGNORED = re.compile(
     r"(?:.*/)?(?:\..*|node_modules|tmp|log|coverage|public|storage|vendor/(?:bundle|cache|gems|ruby))"
 )
 _OWNER = re.compile(r"(.*)/(?:spec|test)/factories(?:$|\.rb$|/)")
+_SEARCHED = 1 << 20  # bytes of a file that are searched for `FactoryBot.define`
 _ORDER = {None: 0, "test": 1, "spec": 2}
+
+_CALLS = re.compile(rb"\bFactory(?:Bot|Girl)\.(?:define|modify)\b")
 
 OnSkip = Callable[[str, str, bool], object]
 
@@ -42,7 +45,12 @@ def factory_files(start: str, root: str, on_skip: OnSkip) -> list[FactoryFile]:
     is_factory_folder = "factories" in name.split("/") or os.path.basename(start) == "factories"
     search = _FactoryFileSearch(root, on_skip, everything=is_factory_folder)
     search.below(start, prefix)
-    return sorted(search.files, key=lambda file: _load_order(file.name))
+    known = {os.path.realpath(file.path) for file in search.files}  # a link can lead to another place
+    buffer = bytearray(_SEARCHED)  # one for all files: a new one for each takes most of the time
+    others = [
+        file for file in search.others if file.path not in known and _defines_factories(file.path, buffer)
+    ]
+    return sorted([*others, *search.files], key=lambda file: _load_order(file.name))
 
 
 def owner_of(start: str) -> str:
@@ -54,13 +62,29 @@ def owner_of(start: str) -> str:
 def _load_order(name: str) -> tuple[bool, str, int, str]:
     """Engines before the project itself, so that its own definitions come last; `test` before `spec`."""
     match = _FACTORY_FILE.fullmatch(name)
-    owner, kind = match.groups() if match else (None, None)
+    owner, kind = match.groups() if match else (os.path.dirname(name), None)
     return not owner, owner or "", _ORDER[kind], name
+
+
+def _defines_factories(path: str, buffer: bytearray) -> bool:
+    """Whether a file calls `FactoryBot.define` or `FactoryBot.modify`; a file that cannot be read does not."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        size = os.readv(descriptor, [buffer])
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return buffer.find(b"Factory", 0, size) >= 0 and _CALLS.search(buffer, 0, size) is not None
 
 
 class _FactoryFileSearch:
     def __init__(self, root: str, on_skip: OnSkip, *, everything: bool) -> None:
         self.files: list[FactoryFile] = []
+        self.others: list[FactoryFile] = []  # Ruby files in other places
         self._root = root
         self._on_skip = on_skip
         self._everything = everything
@@ -82,6 +106,8 @@ class _FactoryFileSearch:
     def _visit(self, entry: WalkEntry, path: str) -> list[tuple[str, str]]:
         """Take a file, or follow a link; returns the directory that the link points to, if it is one."""
         is_file = self._is_factory_file(entry.path)
+        if entry.kind is FileKind.FILE and not is_file and entry.path.endswith(".rb"):
+            self.others.append(FactoryFile(entry.path, path))
         if entry.kind is FileKind.FILE and is_file:
             self.files.append(FactoryFile(entry.path, path))
         if entry.kind is not FileKind.SYMLINK or not (is_file or _PARENT.fullmatch(entry.path)):

@@ -13,6 +13,7 @@ from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_
 MAX_DEPTH = 100  # nested factories, and parents of parents
 _LIBRARIES = {"FactoryBot", "FactoryGirl", "::FactoryBot", "::FactoryGirl"}
 _CONSTANTS = {"constant", "scope_resolution"}
+_CONDITIONALS = {"if", "unless", "if_modifier", "unless_modifier", "elsif"}
 _NOT_VISITED = METHODS | {
     "comment",
     "lambda",
@@ -39,6 +40,9 @@ class Factory:
         default_factory=dict
     )  # by attribute; None: the values are in the model
     file: str = ""
+    associations: list[str] = field(default_factory=list)  # the factories that it uses
+    condition: str | None = None  # of an `if` around it
+    conditional_traits: dict[str, str] = field(default_factory=dict)  # traits in an `if`, with its condition
 
 
 @dataclass(slots=True)
@@ -67,6 +71,7 @@ class _FactoryScope:
     may_have_children: bool = True  # factory_bot ignores those in FactoryBot.modify
     depth: int = 0
     names: Names = field(default_factory=lambda: NO_NAMES)
+    condition: str | None = None  # of the `if` around the statement, in this block
 
 
 _Pending = list[tuple[Node, _FactoryScope]]
@@ -89,6 +94,8 @@ class _FactoryReader:
         self.literals = Literals(code)
 
     def visit(self, node: Node, scope: _FactoryScope) -> _Pending:
+        if node.type in _CONDITIONALS:
+            return self._conditional(node, scope)
         match node.type:
             case "call":
                 return self._call(node, scope)
@@ -101,6 +108,25 @@ class _FactoryReader:
                 return []
         return [(child, scope) for child in node.named_children if child.type not in _NOT_VISITED]
 
+    def _conditional(self, node: Node, scope: _FactoryScope) -> _Pending:
+        """Both branches of an `if`: what they define may not exist, so it is marked with the condition."""
+        test = field_of(node, "condition")
+        if test is None or scope.inside is _FactoryBlock.NOTHING:
+            return [(child, scope) for child in node.named_children if child.type not in _NOT_VISITED]
+        text = " ".join(self._text_of(test).split())
+        yes, no = (text, f"!({text})")
+        if node.type.startswith("unless"):
+            yes, no = no, yes
+        outer = f"{scope.condition} && " if scope.condition else ""
+        body = field_of(node, "consequence") or field_of(node, "body")
+        other = field_of(node, "alternative")
+        branches = ((body, yes), (other, no))
+        return [
+            (branch, replace(scope, condition=f"{outer}{condition}"))
+            for branch, condition in branches
+            if branch is not None
+        ]
+
     def _call(self, node: Node, scope: _FactoryScope) -> _Pending:
         method, receiver, block = (field_of(node, name) for name in ("method", "receiver", "block"))
         if method is None:
@@ -110,9 +136,10 @@ class _FactoryReader:
             if receiver and self._text_of(receiver) in _LIBRARIES and name in {"define", "modify"}:
                 return [(body, replace(scope, inside=_FactoryBlock(name)))] if body else []
             return self._loop(node, body, scope)
-        if receiver is None and name in self._DSL_METHODS:
+        is_own = receiver is None or receiver.type == "self"
+        if is_own and name in self._DSL_METHODS:
             return self._DSL_METHODS[name](self, node, body, scope)
-        if receiver is None and name == "transient":
+        if is_own and name == "transient":
             return [(body, scope)] if body else []
         return self._loop(node, body, scope) if name in LOOPS else []
 
@@ -143,6 +170,8 @@ class _FactoryReader:
             if isinstance(aliases, list)
             else [],
         )
+        factory.condition = scope.condition
+        factory.associations = self._associations(body, scope)
         is_new = scope.inside is not _FactoryBlock.MODIFY
         (self.result.factories if is_new else self.result.modified).append(factory)
         inner = _FactoryScope(_FactoryBlock.FACTORY, factory, is_new, scope.depth + 1, scope.names)
@@ -162,7 +191,32 @@ class _FactoryReader:
             traits = scope.factory.traits if scope.factory else self.result.traits
             if name not in traits:
                 traits.append(name)
+                if scope.factory and scope.condition:
+                    scope.factory.conditional_traits[name] = scope.condition
         return []
+
+    def _associations(self, body: Node | None, scope: _FactoryScope) -> list[str]:
+        """The factories that a factory uses: `association :user`, `author factory: :user`, or just `user`."""
+        names: list[str] = []
+        waiting = [body] if body is not None else []
+        while waiting:
+            node = waiting.pop()
+            method = field_of(node, "method") if node.type == "call" else None
+            name = self._text_of(method) if method is not None else ""
+            if node.type == "identifier":
+                names.append(self._text_of(node))
+            elif node.type == "call" and name != "factory":
+                arguments = children(field_of(node, "arguments"))
+                used = self.literals.options(arguments).get("factory")
+                first = arguments[0] if name == "association" and arguments else None
+                values = self.literals.values([part for part in (used or first,) if part], scope.names)
+                flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
+                names += [value for value in flat[:1] if isinstance(value, str)]
+                block = field_of(node, "block") if name == "trait" else None
+                waiting += children(field_of(block, "body")) if block is not None else []
+            elif node.type != "call":
+                waiting += reversed(children(node))
+        return list(dict.fromkeys(names))
 
     def _enum(self, node: Node, _: Node | None, scope: _FactoryScope) -> _Pending:
         arguments = children(field_of(node, "arguments"))

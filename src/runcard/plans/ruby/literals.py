@@ -37,6 +37,10 @@ class Literals:
         """Record the value of a constant or variable."""
         self._remembered[name] = self.value(node)
 
+    def recorded(self) -> Mapping[str, Value]:
+        """The values of all constants and variables that were recorded."""
+        return self._remembered
+
     def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
         """The value of a node, or None."""
         if node is None or depth > _MAX_DEPTH:

@@ -23,6 +23,7 @@ BLOCKS = frozenset({"block", "do_block"})
 _DEFINITIONS = METHODS | {"class", "module", "singleton_class"}
 _MAX_WARNINGS = 10  # for one file
 _NOT_PARSED = "cannot be parsed: a syntax error, or Ruby syntax that is not supported yet; the rest is read"
+_FOREIGN_SYMBOL = re.compile(r"(?<=[\s(,\[{]:)[^\W\d_a-zA-Z]\w*")  # `:é`; the grammar knows no such symbol
 _FOREIGN_WORD = re.compile(r"(?<!\w)[^\W\d_a-zA-Z]")
 
 
@@ -110,10 +111,15 @@ def read_code(source: RubySource) -> tuple[Code, tuple[ReadWarning, ...]]:
 
 
 def _with_plain_constants(text: bytes) -> bytes:
-    """The text with capitals beyond ASCII (`É`) replaced by ASCII of the same length, which the grammar needs."""
+    """The text with capitals beyond ASCII (`É`), and symbols that begin beyond it, in ASCII of the same length."""
     if text.isascii():
         return text
-    return _FOREIGN_WORD.sub(_plain_capital, text.decode("utf-8", "replace")).encode()
+    plain = _FOREIGN_WORD.sub(_plain_capital, text.decode("utf-8", "replace"))
+    return _FOREIGN_SYMBOL.sub(_plain_symbol, plain).encode()
+
+
+def _plain_symbol(match: re.Match[str]) -> str:
+    return "".join(letter if letter.isascii() else "z" * len(letter.encode()) for letter in match[0])
 
 
 def _plain_capital(match: re.Match[str]) -> str:

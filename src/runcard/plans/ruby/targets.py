@@ -1,15 +1,21 @@
 """The methods of a Ruby file: list them, look one up, and find its required parameters."""
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from runcard.encoding import JsonObject, Limits
+from runcard.errors import DocumentError
+from runcard.files import printable
 from runcard.plans.ruby.definitions import CLASS, INSTANCE, Definition, read_definitions
 from runcard.plans.ruby.source_text import ReadWarning, read_source
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
 
 _SIGNS = {INSTANCE: "#", CLASS: "."}
 _MAX_SUGGESTIONS = 3
+_ENDINGS = (".rb", ".rake", ".ru", ".gemspec", ".rbw")
+_NAMES = {"Rakefile", "Gemfile", "Guardfile", "Capfile"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +97,35 @@ def read_targets(path: str, limits: Limits | None = None) -> Targets:
     return Targets(classes, (*warnings, *left_out))
 
 
+def check_ruby(path: str, code_is_valid: bool, targets: Targets) -> None:  # noqa: FBT001 - a fact about the file
+    """Refuse a file that is not Ruby: it has another ending, and no class or method."""
+    name = os.path.basename(path)
+    if targets.classes or name.endswith(_ENDINGS) or name in _NAMES:
+        return
+    if "." in name or not code_is_valid:
+        raise DocumentError(f"{printable(path)} is not a Ruby file", hint="pass a Ruby source (.rb)")
+
+
+def _known_targets(path: str, limits: Limits | None) -> Targets:
+    """The methods of a file; the plans of one source, checked one after the other, read it once."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return read_targets(path, limits)
+    stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return _cached_targets(path, stamp, limits)
+
+
+@lru_cache(maxsize=16)
+def _cached_targets(path: str, _stamp: tuple[int, ...], limits: Limits | None) -> Targets:
+    return read_targets(path, limits)
+
+
 def find_target(
     path: str, class_name: str, method: str, method_type: str, *, limits: Limits | None = None
 ) -> TargetLookup:
     """Look for a method in a file; `method_type` is `instance` or `class`."""
-    targets = read_targets(path, limits)
+    targets = _known_targets(path, limits)
     name = class_name.removeprefix("::")
     full = _find_class(targets, name, method, method_type)
     if full is None:

@@ -22,6 +22,7 @@ from runcard.operations.checks.doctor.agent_setups import (
     hook_work,
     installed_setups,
 )
+from runcard.operations.checks.doctor.catalog import CatalogState, catalog_state
 from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
 from runcard.settings import read_settings
 from runcard.store.known_stores import known_stores
@@ -69,6 +70,7 @@ class DoctorReport:
     clients: list[machine.ClientProgram]
     extras: list[machine.ExtraState]
     disks: list[machine.DiskSpace]
+    catalog: CatalogState
 
     @property
     def python(self) -> str:
@@ -84,6 +86,8 @@ class DoctorReport:
         for store in self.stores:
             yield from _about_store(store)
         yield from self.settings.problems
+        if self.catalog.problem is not None:
+            yield DoctorWarning(self.catalog.problem, self.catalog.hint)
         for disk in self.disks:
             if disk.is_low:
                 yield DoctorWarning(
@@ -99,6 +103,7 @@ class DoctorReport:
             "session_files": [tool.to_dict(self.now) for tool in self.transcripts],
             "searched_stores": self.searched,
             "stores": [store.to_dict() for store in self.stores],
+            "catalog": self.catalog.to_dict(),
             "settings": self.settings.to_dict(),
             "installed": [setup.to_dict() for setup in self.setups],
             "hooks": self.hooks.to_dict(),
@@ -129,6 +134,7 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
         machine.clients(variables),
         machine.extras(),
         machine.disk_space([*paths, *folders]),
+        catalog_state(),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runcard.agent_setup.notes import is_pending, read_notes, read_result
 from runcard.agent_setup.own_entries import own_parts
 from runcard.agent_setup.settings_file import read_settings_text
-from runcard.agent_setup.tools import OWN_MARK, SETUPS, Commands, Entry, Part, Scope, SettingsPart
+from runcard.agent_setup.tools import OWN_MARK, SETUPS, Commands, Part, Scope, SettingsEntry, SettingsPart
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import json_name
@@ -95,7 +95,7 @@ def _programs(part: SettingsPart) -> list[str] | None:
     return None if not entries else [path for entry in entries for path in _paths(entry)]
 
 
-def _paths(entry: Entry) -> Iterator[str]:
+def _paths(entry: SettingsEntry) -> Iterator[str]:
     if entry.key is not None:
         command = entry.value.get("command")
         yield from command[:1] if isinstance(command, list) else [str(command)]

@@ -1,0 +1,135 @@
+"""The sums of usage that are kept are those of all its parts, whatever records come and go."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from runcard.catalog.database import CatalogDatabase, TableRows
+from runcard.catalog.rows import session_rows
+from runcard.catalog.tables import COLUMNS_OF, PLACE_COLUMNS, RECORD_COLUMNS
+from runcard.catalog.totals_question import totals_for
+from runcard.catalog.usage_sums import UsageFilter, _rows_of_totals, _rows_of_usage
+from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
+
+FIRST = 1_790_000_000  # seconds
+QUESTIONS: list[tuple[str, ...]] = [
+    *((), ("model",), ("role",), ("agent", "model"), ("model", "provider"), ("project",), ("tool",)),
+    *(("branch",), ("experiment",), ("label.team",), ("label.n", "model"), ("label.none",)),
+]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
+    with CatalogDatabase(str(tmp_path / "catalog.db")) as opened:
+        yield opened
+
+
+def text(random: Random, seconds: int) -> str | None:
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(FIRST + seconds))
+    return random.choice([moment, moment, None])
+
+
+def document(random: Random) -> dict[str, Any]:
+    def instance(number: int) -> dict[str, Any]:
+        counts = {name: random.choice([None, 0, 7, 10**6]) for name in ("input", "output", "cache_read")}
+        return {
+            "instance_id": f"i{number}",
+            "name": random.choice(["ann", "bob", None]),
+            "role": random.choice(["architect", "general"]),
+            "model": random.choice(["claude-sonnet-4-5", "gpt-5", None]),
+            "created_at": text(random, random.randrange(5 * 86_400)),
+            "tokens": counts,
+            "token_source": random.choice(["reported", "estimated", "partial", None]),
+            "calls": random.choice([None, 1, 3]),
+            "cost": random.choice([None, 0, 0.1, 0.123456789]),
+            "models": random.choice(
+                [[], [{"model": "gpt-5", "provider": "openai", "tokens": counts, "cost": 0.3}]]
+            ),
+        }
+
+    return {
+        "execution_summary": {"execution_start": text(random, random.randrange(86_400)), "total_cost": 1},
+        "instances": [instance(number) for number in range(random.randrange(4))],
+        "origin_session": {"tool": random.choice(["codex", None]), "folder": "/work", "branch": "main"},
+        "usage_incomplete": random.random() < 0.2,
+        "labels": random.choice([{}, {"team": "ux"}, {"team": "", "n": 2}, {"n": True}]),
+    }
+
+
+def rows_of(number: int, data: dict[str, Any]) -> TableRows:
+    found = session_rows(data)
+    place = dict(zip(PLACE_COLUMNS, (1, f"name-{number % 40}", "/p", 0, ""), strict=True))
+    values = dict.fromkeys(RECORD_COLUMNS) | found.record | {"kind": "session", "record_id": f"s-{number}"}
+    row = place | values | {"is_open": 0}
+    tables: TableRows = {table: [] for table in COLUMNS_OF}
+    tables["records"].append((number, *(row[name] for name in (*PLACE_COLUMNS, *RECORD_COLUMNS))))
+    tables["facts"] = [(number, key, *fact) for key, fact in found.facts.items()]
+    tables["usage"] = [(number, part, *usage) for part, usage in enumerate(found.usage)]
+    totals = UsageTotals()
+    labels = [(key, label_value(*fact)) for key, fact in found.facts.items() if key.startswith(LABEL)]
+    totals.add({name: found.record.get(column) for name, column in OF_RECORDS.items()}, labels, found.usage)
+    return tables | {"usage_totals": totals.rows()}
+
+
+def in_order(rows: list[tuple[Any, ...]], keys: int) -> dict[tuple[Any, ...], list[int]]:
+    """By key; values that are printed alike are one, and sums of nothing are none."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        key = tuple(f"{value:g}" if isinstance(value, float) else value for value in row[: keys + 2])
+        before = found.get(key, [0] * len(row[keys + 2 :]))
+        found[key] = [old + (new or 0) for old, new in zip(before, row[keys + 2 :], strict=True)]
+    return found
+
+
+@pytest.fixture(params=["UTC", "Europe/Berlin", "Asia/Kolkata"])
+def zone(request: pytest.FixtureRequest) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield request.param
+    time.tzset()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_are_those_of_all_parts(database: CatalogDatabase, seed: int, zone: str) -> None:
+    random = Random(seed)  # noqa: S311
+    for number in range(1, 80):  # most names come twice: the later record takes the place of the earlier
+        database.put(1, rows_of(number, document(random)))
+    database.remove(1, ["name-3", "name-4", "name-99"])
+    present = [record for (record,) in database.query("SELECT id FROM records")]
+    since = (FIRST + 2 * 86_400 + 1234) * 1000
+    filters = [
+        UsageFilter(),
+        UsageFilter(since),
+        UsageFilter(since - since % 86_400_000),
+        UsageFilter(since, frozenset(random.sample(present, 5))),
+    ]
+    answered = 0
+    for by in QUESTIONS:
+        for wanted in filters:
+            for by_time in (False, True):
+                question = totals_for(by, wanted.since, by_time=by_time)
+                assert question is not None
+                rows = _rows_of_totals(database, question, by, wanted)
+                if rows is not None:
+                    answered += 1
+                    exact = _rows_of_usage(database, by, wanted, by_time=by_time)
+                    assert in_order(rows, len(by)) == in_order(exact, len(by)), (by, wanted, by_time)
+    time_answers = {"UTC": len(QUESTIONS), "Europe/Berlin": 2, "Asia/Kolkata": 0}[zone]
+    assert answered == len(filters) * (len(QUESTIONS) + time_answers)
+    database.remove(1, [f"name-{number}" for number in range(40)])
+    assert database.query("SELECT count(*) FROM usage_totals").fetchone() == (0,)
+
+
+def test_records_with_many_labels_are_added_up_one_by_one(database: CatalogDatabase) -> None:
+    many = document(Random(1)) | {"labels": {f"l{number}": "x" for number in range(30)}}  # noqa: S311
+    many["instances"] = [{"instance_id": "a", "cost": 1, "created_at": "2026-01-02T00:00:00Z"}]
+    database.put(1, rows_of(1, many))
+    for wanted in (UsageFilter(), UsageFilter(FIRST)):
+        question = totals_for(("label.l1",), wanted.since, by_time=False)
+        assert question is not None
+        assert _rows_of_totals(database, question, ("label.l1",), wanted) is None

@@ -1,0 +1,230 @@
+"""What can go wrong while a session is recorded: exceptions, threads, wrong arguments, a store that cannot be written."""
+
+import asyncio
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import runcard
+from runcard.errors import RuncardWarning, StoreError, UsageError
+from runcard.operations.sessions.close_session import close_dead_session
+
+KEY = "sk-ant-api03-" + "a" * 93 + "AA"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RUNCARD_SESSION_DIR", "RUNCARD_SESSION", "RUNCARD_INSTANCE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def statuses(session: runcard.Session) -> dict[str, str]:
+    document = json.loads((session.path / "metadata.json").read_bytes())
+    return {entry["name"]: entry["status"] for entry in document["instances"]}
+
+
+def test_an_exception_passes_and_ends_what_is_open() -> None:
+    with pytest.raises(ZeroDivisionError), runcard.Session("team-1") as session:  # noqa: PT012
+        session.start_instance("lead")
+        with session.start_instance("worker"):
+            raise ZeroDivisionError("no")
+    assert statuses(session) == {"lead": "error", "worker": "error"}
+
+
+def test_an_asynchronous_block_is_a_session() -> None:
+    async def work() -> runcard.Session:
+        async with runcard.Session("team-1") as session, session.start_instance("worker"):
+            await asyncio.sleep(0)
+        return session
+
+    assert statuses(asyncio.run(work())) == {"worker": "completed"}
+
+
+def test_threads_share_a_session() -> None:
+    with runcard.Session("team-1") as session:
+
+        def work(number: int) -> None:
+            found = runcard.current_session()
+            assert found is session
+            for step in range(20):
+                found.event("step", number=number, step=step)
+            found.start_instance(f"agent {number}").finish()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(statuses(session)) == 8
+    (result,) = runcard.verify(session.path)
+    assert result.verdict.findings == ()
+
+
+def test_a_pickled_session_is_another_writer() -> None:
+    program = "import pickle, sys; pickle.load(sys.stdin.buffer).start_instance('kid').finish()"
+    with runcard.Session("team-1") as session:
+        assert pickle.loads(pickle.dumps(session)) is session  # noqa: S301
+        subprocess.run([sys.executable, "-c", program], input=pickle.dumps(session), check=True)
+    assert statuses(session) == {"kid": "completed"}
+
+
+def test_a_forked_child_does_not_end_the_session() -> None:
+    with runcard.Session("team-1") as session:
+        session.start_instance("lead")
+        child = os.fork()
+        if not child:
+            session.__exit__(None, None, None)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert session.is_open
+    assert statuses(session) == {"lead": "completed"}
+
+
+def test_secrets_reach_no_file() -> None:
+    session = runcard.Session("team-1", labels={"note": KEY}).start()
+    worker = session.start_instance("worker", labels={"key": KEY})
+    worker.log(f"the key is {KEY}")
+    worker.event("found", text=KEY, nested=[{"a": KEY}])
+    worker.add_error(f"bad key {KEY}")
+
+    def assert_clean() -> None:
+        files = [path for path in Path("artifacts").rglob("*") if path.is_file()]
+        assert files
+        assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+    assert_clean()
+    worker.finish("error", f"still {KEY}")
+    session.finish()
+    assert_clean()
+    document = json.loads((session.path / "metadata.json").read_bytes())
+    assert {entry["rule"] for entry in document["audit"]["redactions"]}
+
+
+@pytest.mark.parametrize(
+    "session_id", ["", " ", "../up", "a/b", ".hidden", "x" * 129, "a\nb", "\x00", KEY, None, 3]
+)
+def test_an_id_that_cannot_be_a_name_is_refused(session_id: str) -> None:
+    with pytest.raises(UsageError):
+        runcard.Session(session_id)
+    assert not Path("artifacts").exists()
+
+
+def test_wrong_arguments_raise_at_once() -> None:
+    with runcard.Session("team-1") as session:
+        worker = session.start_instance("worker", instance_id="w-1", output="out.txt")
+        for arguments in (
+            {"name": ""},
+            {"name": "x", "parent": "nobody"},
+            {"name": "x", "parent": 3},
+            {"name": "x", "instance_id": "../x"},
+            {"name": "x", "instance_id": "w-1"},
+            {"name": "x", "workspace": f"work/{KEY}"},
+            {"name": "x", "workspace": 3},
+            {"name": "x", "labels": 3},
+        ):
+            with pytest.raises(UsageError):
+                session.start_instance(**arguments)
+        with pytest.raises(UsageError):
+            worker.log("its output is a file")
+        with pytest.raises(UsageError):
+            worker.event("session.ended")
+        with pytest.raises(UsageError):
+            worker.finish("done")
+        Path("out.txt").write_text("printed\n")
+        worker.finish()
+        with pytest.raises(UsageError):
+            worker.finish()
+    assert statuses(session) == {"worker": "completed"}
+    assert (session.path / "instances" / "w-1" / "output.log").read_text() == "printed\n"
+
+
+def test_without_a_store_the_code_goes_on() -> None:
+    Path("artifacts").write_text("a file")
+    with pytest.warns(RuncardWarning, match="not recorded"), runcard.Session("team-1") as session:  # noqa: PT031
+        worker = session.start_instance("worker")
+        worker.log("hello")
+        worker.finish()
+    with pytest.raises(runcard.RuncardError), runcard.Session("team-1", strict=True):
+        pass
+
+
+def test_a_session_that_cannot_be_stored_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: there is a warning, and closing it later stores it."""
+    session = runcard.Session("team-1").start()
+    session.start_instance("worker").finish()
+    with monkeypatch.context() as patch:
+        patch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
+        patch.setattr("runcard.operations.archives.candidates.store_size", lambda _: 10**10)
+        blocked = runcard.Session("team-2").start()
+        blocked.start_instance("worker").finish()
+        with pytest.warns(RuncardWarning, match="limit exceeded"):
+            assert blocked.finish() is None
+    session.finish()
+    assert os.listdir("artifacts/.open") == ["team-2"]
+    assert close_dead_session("artifacts/.open/team-2").document.session_id == "team-2"
+
+
+def test_what_comes_late_is_a_warning() -> None:
+    with runcard.Session("team-1") as session:
+        worker = session.start_instance("worker")
+    with pytest.warns(RuncardWarning, match="closed"):
+        worker.log("late")
+    with pytest.warns(RuncardWarning, match="closed"):
+        worker.event("late")
+
+
+def test_a_session_without_agents_is_not_stored() -> None:
+    with pytest.warns(RuncardWarning, match="No instances found"), runcard.Session("team-1") as session:
+        session.event("nothing")
+    assert os.listdir("artifacts/.open") == []
+
+
+def test_two_of_one_id_are_refused_and_names_are_reserved() -> None:
+    with runcard.Session("team-1") as session:
+        session.start_instance("worker")
+        with pytest.raises(StoreError, match="open already"), runcard.Session("team-1", strict=True):
+            pass
+        spec = {
+            "team_session_id": "team-1",
+            "instances": [{"name": "a", "status": "completed", "created_at": "2026-01-01T00:00:00Z"}],
+        }
+        collected = runcard.collect(spec).path
+    assert collected.name != session.path.name
+    assert statuses(session) == {"worker": "completed"}
+
+
+def test_a_run_inside_names_its_session_and_its_calls_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNCARD_CATALOG", str(Path("catalog.db").absolute()))
+    reply = {
+        "id": "msg_1",
+        "type": "message",
+        "model": "claude-sonnet-4-5-20250929",
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1000, "output_tokens": 200},
+    }
+    with (
+        runcard.Session("team-1") as session,
+        session.start_instance("worker", provider="anthropic") as worker,
+    ):
+        with runcard.record(provider="anthropic") as run:
+            run.add_usage(reply)
+            run.add_usage(reply | {"id": "msg_2"})
+        worker.add_usage(reply)
+    document = json.loads((session.path / "metadata.json").read_bytes())
+    assert document["relations"] == [{"type": "run", "id": run.id}]
+    assert document["metered_runs"] == [{"run_id": run.id, "calls_in_both": 1, "only_metered": 1}]
+    (entry,) = document["instances"]
+    assert (entry["calls"], entry["tokens_used"]) == (2, 2400)
+    relation = {"type": "session", "id": "team-1", "instance_id": worker.id}
+    assert json.loads((run.path / "metadata.json").read_bytes())["relations"] == [relation]
+    words = [sys.executable, "-m", "runcard", "costs", "--json"]
+    costs = json.loads(subprocess.run(words, capture_output=True, check=False).stdout)
+    assert costs["totals"]["calls"] == 2
