@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import runcard
+from mcp_server.answers import error_of
 from mcp_server.http_server import HELLO, HttpClient, HttpServer
 from runcard.mcp_server import http
 
@@ -33,7 +34,7 @@ def test_a_client_lists_and_calls_tools(project: Path) -> None:
         assert client.call("list_records")["structuredContent"]["total"] == 3
         wrong = client.call("get_record", record="no-such-run")
         assert wrong["isError"]
-        assert wrong["structuredContent"]["hint"]
+        assert error_of(wrong["content"][0]["text"])["hint"]
         assert server.send(b"", client.headers, method="DELETE")[0] == 200
         assert server.send(INITIALIZE, client.headers)[0] == 404  # that session has ended
 
