@@ -31,7 +31,7 @@ def rows(properties: dict[str, Any], required: list[str], title: str) -> Iterato
 
 def answer_rows(tool: ToolDefinition) -> dict[str, Any]:
     """The properties of an answer; those of `quoted` by their paths, and not those that every page has."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, schema in tool.answer["properties"].items():
         if name == "quoted":
             found |= {f"quoted.{inner}": value for inner, value in schema["properties"].items()}

@@ -1,5 +1,6 @@
 """The server over HTTP: who may ask, what is too much, and how it ends."""
 
+import hmac
 import json
 import signal
 import socket
@@ -78,13 +79,13 @@ def test_without_the_token_nothing_is_answered(server: HttpServer, header: str |
 
 def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[tuple[bytes, bytes]] = []
-    real = http.hmac.compare_digest
+    real = hmac.compare_digest
 
     def compare(one: bytes, other: bytes) -> bool:
         compared.append((one, other))
         return real(one, other)
 
-    monkeypatch.setattr(http.hmac, "compare_digest", compare)
+    monkeypatch.setattr(hmac, "compare_digest", compare)
     listener = http.listen("127.0.0.1", 0)
     checked = http.CheckedRequests(None, listener, "secret-token")  # type: ignore[arg-type]
     listener.listening.close()

@@ -22,7 +22,7 @@ from runcard.recording.events import EventRecorder
 from runcard.store.journal import ClosedJournalError, JournalWriter
 from runcard.store.locks import lock_folder
 from runcard.store.sessions.directory import Modes
-from runcard.store.sessions.live import adding, append_log, continue_journal, join_live
+from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark
 from runcard.store.sessions.live_start import LiveStart
 
 if TYPE_CHECKING:
@@ -63,12 +63,18 @@ class SessionEvents:
         self._is_writing = False
         self._pending: list[tuple[str, JsonObject, str, str | None]] = []
         self._lost = 0
+        self._mark = live_mark(path)
         _all_events.add(self)
 
     @property
     def is_owner(self) -> bool:
         """Whether this process started the session, and not one that it was forked from."""
         return self._owner_pid == os.getpid()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether another process has closed the session; its id may be in use again, for another one."""
+        return self.is_recorded and not self.is_owner and live_mark(self.path) != self._mark
 
     @property
     def journal(self) -> JournalWriter | None:
@@ -135,6 +141,7 @@ class SessionEvents:
             yield self._journal
         elif self.start.is_detached:
             with lock_folder(self.path, timeout=_LOCK_TIMEOUT):
+                self._check_open()
                 journal = continue_journal(self.path, self.start.name)
                 try:
                     yield journal
@@ -142,11 +149,23 @@ class SessionEvents:
                 finally:
                     journal.close()
         else:
-            with adding(self.path):
+            with self._adding():
                 if self._journal is None or self._pid != os.getpid():
                     self._journal, self._pid = join_live(self.path, self.start.name, self.modes), os.getpid()
                     finalize(self, self._journal.close)
                 yield self._journal
+
+    @contextmanager
+    def _adding(self) -> Iterator[None]:
+        with adding(self.path):
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise ClosedJournalError(
+                f"the session in {printable(self.path)} is closed", hint="record before the session ends"
+            )
 
     def log(self, text: str, instance_id: str) -> None:
         """Add a text, without secrets, to what an instance has logged."""
@@ -162,7 +181,7 @@ class SessionEvents:
             append_log(self.path, instance_id, data, self.modes.file)
             return
         try:
-            with adding(self.path):
+            with self._adding():
                 append_log(self.path, instance_id, data, self.modes.file)
         except ClosedJournalError as error:
             raise ClosedSessionError(error.message, hint=error.hint) from error

@@ -131,7 +131,7 @@ def test_wrong_arguments_raise_at_once() -> None:
             {"name": "x", "labels": 3},
         ):
             with pytest.raises(UsageError):
-                session.start_instance(**arguments)  # type: ignore[arg-type]
+                session.start_instance(**arguments)
         with pytest.raises(UsageError):
             worker.log("its output is a file")
         with pytest.raises(UsageError):
@@ -162,7 +162,7 @@ def test_a_session_that_cannot_be_stored_stays_open(monkeypatch: pytest.MonkeyPa
     session.start_instance("worker").finish()
     with monkeypatch.context() as patch:
         patch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
-        patch.setattr("runcard.operations.archives.prune.store_size", lambda _: 10**10)
+        patch.setattr("runcard.operations.archives.candidates.store_size", lambda _: 10**10)
         blocked = runcard.Session("team-2").start()
         blocked.start_instance("worker").finish()
         with pytest.warns(RuncardWarning, match="limit exceeded"):

@@ -159,6 +159,15 @@ def find_live(store: str, session_id: str) -> str | None:
     return names.get(session_id)
 
 
+def live_mark(live: str) -> tuple[int, int, int] | None:
+    """What tells an open session from a later one with the same id; None if none is open."""
+    try:
+        status = os.lstat(layout.live_start(live))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 def live_state(live: str) -> tuple[str, str | None]:
     """The status of an open session as it is now, and a remark about one that is not simply running. Changes nothing."""
     try:
