@@ -20,15 +20,12 @@ from runcard.observe.clock import Clock
 from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.events import EventRecorder
 from runcard.store.journal import ClosedJournalError, JournalWriter
-from runcard.store.locks import lock_folder
 from runcard.store.sessions.directory import Modes
-from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark
+from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark, lock_live
 from runcard.store.sessions.live_start import LiveStart
 
 if TYPE_CHECKING:
     from runcard.accounting import Prices
-
-_LOCK_TIMEOUT = 30.0  # seconds that a command waits for others that add to the same session
 
 _all_events: WeakSet["SessionEvents"] = WeakSet()
 
@@ -140,7 +137,7 @@ class SessionEvents:
         if self._journal is not None and self.is_owner:
             yield self._journal
         elif self.start.is_detached:
-            with lock_folder(self.path, timeout=_LOCK_TIMEOUT):
+            with lock_live(self.path):
                 self._check_open()
                 journal = continue_journal(self.path, self.start.name)
                 try:
