@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,16 @@ def test_each_change_is_reported_once(outputs: Path) -> None:
     assert list_records().total == 3
 
 
+def test_a_line_has_the_number_of_records_after_the_change(outputs: Path) -> None:
+    found = events(lambda: record_one(outputs), lambda: shutil.rmtree(min(outputs.glob("20*"))))
+    results = [one.result for later in found for one in later]
+    assert [(result.records, result.read, result.removed) for result in results if result] == [
+        (1, 1, 0),
+        (2, 1, 0),
+        (1, 0, 1),
+    ]
+
+
 def test_a_store_that_goes_away_and_comes_back(outputs: Path) -> None:
     away = outputs.parent / "away"
     found = events(
@@ -77,6 +88,7 @@ def test_a_store_that_goes_away_and_comes_back(outputs: Path) -> None:
     ]
 
 
+@pytest.mark.file_only
 def test_a_catalog_that_is_deleted_or_damaged_is_built_anew(outputs: Path) -> None:
     catalog = Path(os.environ["XDG_DATA_HOME"]) / "runcard/catalog.db"
 

@@ -99,6 +99,9 @@ class DatabaseEngine(Protocol):
     def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
         """The SELECT of the numbers of parts in which all these words may occur, and its parameters."""
 
+    def tidy(self) -> None:
+        """After much was written: let the database look at what it has, so that it answers fast."""
+
     def error(self, error: Exception) -> CatalogError:
         """What went wrong, for users."""
 

@@ -25,6 +25,7 @@ from runcard.store import layout
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
 _BATCH = 200  # records that are written at once
+_MANY = 1000  # records after which a database is tidied
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
@@ -71,6 +72,8 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
     database.make_indexes()
+    if len(changed) >= _MANY:
+        database.engine.tidy()
     _check_open_runs(database, number)
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
@@ -112,7 +115,8 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     _check_open_runs(database, number)
     if now != before:
         _set_cursor(database, number, now)
-    return FillResult(store, len(known), len(changed), len(removed))
+    records = len((known.keys() | places.keys()) - removed)
+    return FillResult(store, records, len(changed), len(removed))
 
 
 def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:

@@ -37,14 +37,14 @@ INDEXED_TEXTS = {
 # `words` has all words of the texts in their order, `terms` each of them once.
 _TEXTS = """CREATE TABLE texts (
     record BIGINT PRIMARY KEY, name TEXT, summary TEXT, errors TEXT, labels TEXT,
-    words TEXT NOT NULL, terms TSVECTOR  -- null: there are too many
+    words TEXT NOT NULL, terms TSVECTOR NOT NULL
 );
 CREATE INDEX texts_by_term ON texts USING gin (terms);"""
 # As SQLite writes a number, for conditions such as `config.x ~ 0.7`.
 _FUNCTIONS = r"""CREATE FUNCTION number_text(number DOUBLE PRECISION) RETURNS TEXT LANGUAGE sql IMMUTABLE STRICT AS $$
     SELECT CASE WHEN abs(number) = 'infinity' THEN CASE WHEN number < 0 THEN '-Inf' ELSE 'Inf' END
     WHEN number != 0 AND (abs(number) < 1e-4 OR abs(number) >= 1e15) THEN
-        regexp_replace(to_char(number, 'FM9.99999999999999EEEE'), '(\.[0-9]+?)0*e', '\1e')
+        regexp_replace(trim(to_char(number, '9.99999999999999EEEE')), '(\.[0-9]+?)0*e', '\1e')
     WHEN number = trunc(number) THEN number::numeric::text || '.0' ELSE number::numeric::text END
 $$;"""
 _UNBOUNDED = ("instances", "files", "relations")  # their keys can be too long for an index
@@ -120,6 +120,11 @@ def _by_record() -> list[str]:
         f"CREATE UNIQUE INDEX totals_by_key ON {USAGE_TOTALS} {_TOTAL_KEY}",
         f"CREATE INDEX totals_by_slot ON {USAGE_TOTALS} (dimension, slot)",
     ]
+
+
+def table_names() -> set[str]:
+    """The tables that every catalog has."""
+    return {"texts", *filter(None, map(_name, without_comments(TABLES).split(";")))}
 
 
 def _name(statement: str) -> str:

@@ -131,7 +131,7 @@ def test_wrong_arguments_raise_at_once() -> None:
             {"name": "x", "labels": 3},
         ):
             with pytest.raises(UsageError):
-                session.start_instance(**arguments)  # type: ignore[arg-type]
+                session.start_instance(**arguments)
         with pytest.raises(UsageError):
             worker.log("its output is a file")
         with pytest.raises(UsageError):

@@ -154,6 +154,9 @@ def test_show_ls_log_verify_and_names_know_an_open_session() -> None:
     closed = command("close", "team-1")
     assert closed.returncode == 0
     assert "closed as failed" in closed.stdout + closed.stderr
+    again = command("close", "team-1")
+    assert again.returncode == 0
+    assert "failed, left alone: it is closed already" in again.stdout + again.stderr
     (row,) = json.loads(command("ls", "--json").stdout)["records"]
     assert row["status"] == "failed"
 
@@ -256,3 +259,11 @@ def test_a_session_that_is_being_closed_is_not_said_to_have_a_process() -> None:
         assert live_state(live) == ("running", HELD)
         result = close_session(live)
     assert (result.closed, result.reason) == (False, HELD)
+
+
+def test_closing_a_session_without_agents_says_that_it_is_removed() -> None:
+    link = start_session("team-1")
+    closed = command("close", "team-1")
+    assert closed.returncode == 0
+    assert "empty, not stored: No instances found for team session 'team-1': it was removed" in closed.stdout
+    assert not os.path.lexists(link.path)

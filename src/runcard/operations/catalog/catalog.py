@@ -45,6 +45,7 @@ class CatalogUsage:
 
     id: str
     path: Path  # of the record: its directory, or its archive
+    stored_on: str | None  # the host that the path is of, where several share a catalog
     status: str | None
     started: datetime | None
     ended: datetime | None
