@@ -142,7 +142,8 @@ class CallRecorderHooks:
         try:
             self._budget = budget_of(item)  # fixtures may have added the marker
         except UsageError as error:
-            pytest.fail(f"{error}\nhint: {error.hint}", pytrace=False)
+            wrong = pytest.fail.Exception(f"{error}\nhint: {error.hint}", pytrace=False)
+            raise wrong from None
         result = yield
         if self._budget is not None and not log.has_open_calls:
             self._check_budget(log.figures())
