@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,16 @@ def test_each_change_is_reported_once(outputs: Path) -> None:
     )
     assert [counts(one) for one in found] == [[(1, 0, True)], [], [(1, 0, True)], [], [(1, 0, True)]]
     assert list_records().total == 3
+
+
+def test_a_line_has_the_number_of_records_after_the_change(outputs: Path) -> None:
+    found = events(lambda: record_one(outputs), lambda: shutil.rmtree(min(outputs.glob("20*"))))
+    results = [one.result for later in found for one in later]
+    assert [(result.records, result.read, result.removed) for result in results if result] == [
+        (1, 1, 0),
+        (2, 1, 0),
+        (1, 0, 1),
+    ]
 
 
 def test_a_store_that_goes_away_and_comes_back(outputs: Path) -> None:

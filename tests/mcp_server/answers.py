@@ -1,5 +1,6 @@
 """Tools that are called in this process, with every answer checked: its schema, its size, and that it says what is left out."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ from runcard.mcp_server.tools import ServerScope, ToolCall
 
 Fields = dict[str, Any]
 TOOLS = {tool.name: tool for tool in ALL_TOOLS}
+
+
+def error_of(text: str) -> Fields:
+    """The error in the text of a result."""
+    answer: Fields = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    return answer
 
 
 class Tools:
@@ -42,11 +49,14 @@ class Tools:
 
     def result(self, name: str, arguments: Fields) -> tuple[Fields, bool]:
         result = tool_result(TOOLS[name], arguments, ToolCall(self.scope))
-        answer = dict(result.structured_content)
+        text: Any = result.content[0]
+        assert (
+            result.structured_content is None
+        ) == result.is_error  # it would not fit the schema of the answer
+        answer = error_of(text.text) if result.is_error else dict(result.structured_content)
         if "quoted" in answer:
             assert answer.pop("notice") == NOTICE
         assert json_size(answer) <= MOST_BYTES
-        text: Any = result.content[0]
         assert len(text.text.encode()) < MOST_BYTES + 500
         return answer, result.is_error
 

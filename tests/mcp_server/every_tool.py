@@ -1,6 +1,7 @@
 """A call of every tool, in an order in which all of them succeed, and the project in which they do."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from plans.projects import SOURCE, RubyProject
 from sessions.build import make_session
 
 Fields = dict[str, Any]
+OUTPUT = b"brown fox\n"
 
 
 def make_project(folder: Path) -> Path:
@@ -19,7 +21,7 @@ def make_project(folder: Path) -> Path:
         ruby.root / "outputs", model="claude-sonnet-4-5", provider="anthropic", strict=True
     ) as run:
         run.add_usage({"input": 1000, "output": 200})
-        (run.path / "out.txt").write_text("brown fox\n")
+        (run.path / "out.txt").write_bytes(OUTPUT)
     make_session(ruby.root / "artifacts")
     return Path(ruby.root)
 
@@ -41,7 +43,7 @@ def calls() -> Iterator[tuple[str, Fields]]:
     yield "validate_document", {"record": "RUN"}
     yield "diff_records", {"before": "RUN", "after": "RUN"}
     yield "cost_report", {}
-    yield "whence", {"file": SOURCE}
+    yield "whence", {"digest": "sha256:" + sha256(OUTPUT).hexdigest()}
     yield "plan_status", {"source": SOURCE}
     yield "plan_begin", {"source": SOURCE, "agent": "analyzer"}
     yield "plan_read", {"source": SOURCE}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from acceptance.command import RUNCARD, environment
+from mcp_server.answers import error_of
 
 Fields = dict[str, Any]
 HELLO = {
@@ -80,6 +81,12 @@ class LineClient:
     def call(self, tool: str, /, **arguments: Any) -> Fields:
         result: Fields = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
         return result
+
+    def error(self, tool: str, **arguments: Any) -> Fields:
+        """The error of a call that must fail."""
+        result = self.call(tool, **arguments)
+        assert result["isError"] is True
+        return error_of(result["content"][0]["text"])
 
     def end(self) -> tuple[int, str]:
         """Close the server's input; its exit code, and what it wrote to standard error."""

@@ -1,5 +1,6 @@
 """The server over HTTP: who may ask, what is too much, and how it ends."""
 
+import hmac
 import json
 import signal
 import socket
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import runcard
+from mcp_server.answers import error_of
 from mcp_server.http_server import HELLO, HttpClient, HttpServer
 from runcard.mcp_server import http
 
@@ -33,7 +35,7 @@ def test_a_client_lists_and_calls_tools(project: Path) -> None:
         assert client.call("list_records")["structuredContent"]["total"] == 3
         wrong = client.call("get_record", record="no-such-run")
         assert wrong["isError"]
-        assert wrong["structuredContent"]["hint"]
+        assert error_of(wrong["content"][0]["text"])["hint"]
         assert server.send(b"", client.headers, method="DELETE")[0] == 200
         assert server.send(INITIALIZE, client.headers)[0] == 404  # that session has ended
 
@@ -77,13 +79,13 @@ def test_without_the_token_nothing_is_answered(server: HttpServer, header: str |
 
 def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[tuple[bytes, bytes]] = []
-    real = http.hmac.compare_digest
+    real = hmac.compare_digest
 
     def compare(one: bytes, other: bytes) -> bool:
         compared.append((one, other))
         return real(one, other)
 
-    monkeypatch.setattr(http.hmac, "compare_digest", compare)
+    monkeypatch.setattr(hmac, "compare_digest", compare)
     listener = http.listen("127.0.0.1", 0)
     checked = http.CheckedRequests(None, listener, "secret-token")  # type: ignore[arg-type]
     listener.listening.close()
@@ -117,6 +119,13 @@ def test_a_name_of_this_server_is_accepted(server: HttpServer, host: str) -> Non
 def test_a_foreign_web_page_is_refused(server: HttpServer, origin: str) -> None:
     value = origin.replace("{port}", str(server.port))
     assert server.error(INITIALIZE, {"Origin": value})[0] == 403
+
+
+def test_answers_are_sent_at_once() -> None:
+    """asyncio switches off the delay of small packets only for a socket that names its protocol."""
+    listener = http.listen("127.0.0.1", 0)
+    assert listener.listening.proto == socket.IPPROTO_TCP
+    listener.listening.close()
 
 
 def test_two_hosts_are_refused(server: HttpServer) -> None:

@@ -256,9 +256,7 @@ def test_progress_is_reported_and_a_call_can_be_cancelled(project: Path) -> None
 def test_a_broken_settings_file_is_an_error_that_an_agent_can_act_on(project: Path) -> None:
     (project / "runcard.toml").write_text("outputs = [")
     with LineClient(project) as client:
-        answer = client.call("list_records")
-        assert answer["isError"] is True
-        assert "runcard.toml" in answer["structuredContent"]["error"]
+        assert "runcard.toml" in client.error("list_records")["error"]
         (project / "runcard.toml").unlink()
         assert client.call("list_records")["isError"] is False
         assert client.end() == (0, "")
@@ -267,6 +265,6 @@ def test_a_broken_settings_file_is_an_error_that_an_agent_can_act_on(project: Pa
 def test_a_folder_that_is_no_store_is_an_empty_one(tmp_path: Path) -> None:
     with LineClient(tmp_path, "--store", "nowhere") as client:
         assert client.call("list_records")["structuredContent"]["total"] == 0
-        assert "no records" in client.call("get_record", record="@latest")["structuredContent"]["error"]
+        assert "no records" in client.error("get_record", record="@latest")["error"]
         assert client.end() == (0, "")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import runcard
-from mcp_server.answers import TOOLS, Tools
+from mcp_server.answers import TOOLS, Tools, error_of
 from plans.projects import SOURCE, RubyProject
 from runcard.mcp_server.paging import MOST_BYTES
 from runcard.mcp_server.tool_calls import tool_result
@@ -246,7 +246,8 @@ def test_a_call_that_is_cancelled_stops_at_the_next_file() -> None:
     call.cancelled.set()
     result = tool_result(TOOLS["verify_record"], {"record": "team-1"}, call)
     assert result.is_error
-    assert result.structured_content["error"] == "the call was cancelled"
+    text: Any = result.content[0]
+    assert error_of(text.text)["error"] == "the call was cancelled"
 
 
 @pytest.mark.usefixtures("project")

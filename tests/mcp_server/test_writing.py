@@ -36,9 +36,7 @@ def test_tools_that_write_exist_only_if_the_user_allows_it(project: Path) -> Non
         assert set(listed) == READING
         assert all(hints["readOnlyHint"] for hints in listed.values())
         for name in WRITING:
-            answer = client.call(name)
-            assert answer["isError"] is True
-            assert answer["structuredContent"]["hint"] == "start it with: runcard mcp --allow-write"
+            assert client.error(name)["hint"] == "start it with: runcard mcp --allow-write"
         client.end()
     assert sorted(path for path in project.rglob("*") if ".runcard" not in path.parts) == before
 

@@ -115,7 +115,8 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     _check_open_runs(database, number)
     if now != before:
         _set_cursor(database, number, now)
-    return FillResult(store, len(known), len(changed), len(removed))
+    records = len((known.keys() | places.keys()) - removed)
+    return FillResult(store, records, len(changed), len(removed))
 
 
 def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) -> FillResult | None:

@@ -105,4 +105,4 @@ runcard.current_session().instance("lead").log("second")
         assert child.returncode == 0
     outputs = [(each.path / "instances/lead/output.log").read_text() for each in (session, later)]
     assert outputs == ["first\n", "second\n"]
-    assert "tokens_used" not in team(later)["instances"][0]  # type: ignore[index]
+    assert "tokens_used" not in team(later)["instances"][0]

@@ -72,7 +72,8 @@ class _ClosingLine:
         closing = self._closing
         if closing.closed:
             return f"{closing.path}: closed as {closing.status}"
-        return f"{closing.path}: {closing.status}, left alone: {closing.reason}"
+        fate = "not stored" if closing.status == "empty" else "left alone"
+        return f"{closing.path}: {closing.status}, {fate}: {closing.reason}"
 
     def to_dict(self) -> JsonObject:
         from runcard.files import printable  # noqa: PLC0415

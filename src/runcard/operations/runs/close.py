@@ -28,6 +28,11 @@ def close_one(record: str, *, even_detached: bool = True) -> CloseResult:
         from runcard.operations.sessions.close_session import close_session  # noqa: PLC0415 - few are sessions
 
         return close_session(directory, even_detached=even_detached)
+    if os.path.lexists(os.path.join(directory, layout.AUDIT)):
+        from runcard.operations.sessions.close_session import closed_session  # noqa: PLC0415 - see above
+
+        if (result := closed_session(directory)) is not None:
+            return result
     return close_dead_run(directory)
 
 

@@ -35,7 +35,7 @@ from runcard.store.sessions.live import (
     hold_dead,
     lines_digest,
     live_state,
-    lock_for_closing,
+    lock_live,
     remove_live,
 )
 from runcard.store.sessions.live_record import fold_session
@@ -43,6 +43,7 @@ from runcard.store.sessions.live_start import LiveStart, read_live_start
 from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
 
 if TYPE_CHECKING:
+    from runcard.documents.document import Document
     from runcard.encoding import JsonObject
 
 
@@ -100,7 +101,7 @@ def close_held_session(
     """Close a session whose owner's lock is held by this process."""
     settings = settings or session_settings(store_of(live))
     use_masking_settings(settings)
-    with lock_for_closing(live):
+    with lock_live(live):
         closing = SessionClosing(live, read_live_start(live), settings)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
         if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):
@@ -118,9 +119,19 @@ def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
         return CloseResult(live, "running", closed=False, reason=error.reason)
     except NoInstancesError as error:
         return CloseResult(live, "empty", closed=False, reason=f"{error.message}: it was removed")
-    figures = collected.document.to_dict()["execution_summary"]
-    status = "completed" if figures.get("all_completed") else "failed"
-    return CloseResult(str(collected.path), status, closed=True)
+    return CloseResult(str(collected.path), _status(collected.document), closed=True)
+
+
+def closed_session(directory: str) -> CloseResult | None:
+    """What `runcard close` says of a session that is closed; None if this is none."""
+    document = DirectoryRecord(directory).document()
+    if document.kind is not TEAM:
+        return None
+    return CloseResult(directory, _status(document), closed=False, reason="it is closed already")
+
+
+def _status(document: "Document") -> str:
+    return "completed" if document.to_dict()["execution_summary"].get("all_completed") else "failed"
 
 
 def session_settings(store: str) -> Settings:
