@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
 
-from runcard.documents.run.events import SECRETS_MASKED, USAGE_INCOMPLETE, WARNING_ADDED
+from runcard.documents.run.events import MODEL_CALLED, SECRETS_MASKED, USAGE_INCOMPLETE, WARNING_ADDED
 from runcard.documents.session.live_events import INSTANCE_STARTED
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
@@ -21,7 +21,6 @@ from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.events import EventRecorder
-from runcard.recording.session_link import PASSED_ON
 from runcard.store.journal import ClosedJournalError, JournalWriter
 from runcard.store.sessions.directory import Modes
 from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark, lock_live
@@ -229,7 +228,7 @@ class _LostEvents:
         self._count += 1
         if event == INSTANCE_STARTED:
             self._starts[instance_id] = payload
-        elif event in PASSED_ON:
+        elif event in (MODEL_CALLED, USAGE_INCOMPLETE):
             self._calls[instance_id] += 1
 
     def events(self) -> Iterator[tuple[str, JsonObject, str | None]]:
