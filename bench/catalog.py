@@ -51,7 +51,8 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
         write_sessions(store, count)
         catalog = folder / "catalog.db"
         yield from _filled(store, catalog, count, 2 if quick else 3)
-        yield _asked(catalog, count)
+        yield _asked(str(catalog), count)
+        yield from _on_server(store, count)
         yield from _by_command(folder, catalog, count, 3)
 
 
@@ -145,10 +146,28 @@ def _filled(store: Path, catalog: Path, count: int, rounds: int) -> Iterator[Row
     )
 
 
-def _asked(catalog: Path, count: int) -> Row:
+def _on_server(store: Path, count: int) -> Iterator[Row]:
+    """The same on a PostgreSQL server on this machine."""
+    from bench.postgres_server import PostgresServer  # noqa: PLC0415 - loads psycopg
+
+    server = PostgresServer()
+    try:
+
+        def build() -> None:
+            with CatalogDatabase(server.empty_database()) as database:
+                fill(database, str(store))
+
+        times = race({"build": partial(timed, build)}, 1, slowest=None)["build"]
+        yield Row(f"build the catalog of {count:,} sessions on PostgreSQL", times, "", None, "s", None)
+        yield _asked(server.url(), count, " on PostgreSQL")
+    finally:
+        server.remove()
+
+
+def _asked(catalog: str, count: int, where: str = "") -> Row:
     """The slowest of all questions."""
     slowest, name = Times.once(0), ""
-    with CatalogDatabase(str(catalog)) as database:
+    with CatalogDatabase(catalog) as database:
         for question, (table, filters, sort) in QUESTIONS.items():
 
             def ask(table: str = table, filters: Filters = filters, sort: tuple[str, ...] = sort) -> float:
@@ -157,7 +176,7 @@ def _asked(catalog: Path, count: int) -> Row:
             found = race({"ours": ask}, 5)["ours"].scaled(1000)
             if found.best > slowest.best:
                 slowest, name = found, question
-    work = f"ask the catalog of {count:,} sessions, the slowest of {len(QUESTIONS)} questions: {name}"
+    work = f"ask the catalog of {count:,} sessions{where}, the slowest of {len(QUESTIONS)} questions: {name}"
     return Row(work, slowest, "", None, "ms", Target("<=", 50, "ms"))
 
 

@@ -4,6 +4,7 @@ The files are generated, about six kilobytes each, and read by the command. The 
 parser.
 """
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,50 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
     few, many = (Times.of(each.megabytes for each in costs[name]) for name in ("few targets", "targets"))
     work = f"memory for the targets of {count:,} files"
     yield Row(work, many, f"the same for {count // 10:,}", few, "MB", at_most(1.2))
+    yield from _parts_of_a_project(quick=quick)
+
+
+def _parts_of_a_project(*, quick: bool) -> Iterator[Row]:
+    """Forty sources analyzed in a large project and alone; a thousand plans validated, ten of each source."""
+    files, rounds = (1_000, 1) if quick else (4_000, 3)
+    with scratch() as folder:
+        large = [
+            RUNCARD,
+            "plan",
+            "analyze",
+            "--all-methods",
+            "--json",
+            *_shop(folder / "large", files - 100)[:40],
+        ]
+        alone = [RUNCARD, "plan", "analyze", "--all-methods", "--json", *_shop(folder / "alone", 40)]
+        sources = _shop(folder / "plans", 84)
+        subprocess.run(  # 84 sources of 12 methods have 1,008 plans
+            [RUNCARD, "plan", "analyze", "--all-methods", "--write", *sources],
+            check=True,
+            capture_output=True,
+        )
+        plans = sorted(map(str, (folder / "plans" / "tmp").rglob("*.yml")))
+        once = [RUNCARD, "plan", "targets", "--json", *sources]
+        checked = [RUNCARD, "plan", "validate", *plans]
+        turns = [
+            [cost(words).processor_seconds for words in (large, alone, checked, once)] for _ in range(rounds)
+        ]
+    columns = [Times.of(column) for column in zip(*turns, strict=True)]
+    work = f"plan analyze of 40 files of a project with {files:,}"
+    yield Row(work, columns[0], "the same files alone", columns[1], "s CPU", at_most(1.3))
+    work = f"plan validate of {len(plans):,} plans"
+    peer = f"plan targets of their {len(sources)} sources, each parsed once"
+    yield Row(work, columns[2], peer, columns[3], "s CPU", Target("<=", 10.0, "s CPU"))
+
+
+def _shop(root: Path, count: int) -> list[str]:
+    """A project with a hundred factories beside its sources, if it is a large one."""
+    (root / "spec" / "factories").mkdir(parents=True)
+    (root / "Gemfile").touch()
+    for at in range(100 if count > 100 else 0):
+        text = f"FactoryBot.define do\n  factory :thing_{at} do\n    trait(:paid) {{ paid {{ true }} }}\n  end\nend\n"
+        (root / "spec" / "factories" / f"thing_{at}.rb").write_text(text)
+    return _sources(root, count)
 
 
 def _sources(folder: Path, count: int) -> list[str]:

@@ -1,4 +1,7 @@
-"""Install the coding agents that the tests run, and ccusage to compare with, from npm: `python scripts/install_clients.py`.
+"""Install programs that the tests run from npm: `python scripts/install_clients.py`.
+
+They are the coding agents, ccusage to compare with, and the conformance suite and the inspector of the Model Context Protocol, with
+the version of Node that both need.
 
 They are installed into `.clients`, or the folder that RUNCARD_TEST_CLIENTS names, about 1 GB; `.clients/bin` has a link for
 each. The versions are fixed here. Nothing is done where they are installed already. No package runs a script.
@@ -19,7 +22,10 @@ VERSIONS = {
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
     "ccusage": "20.0.24",
+    "@modelcontextprotocol/conformance": "0.1.16",
+    "@modelcontextprotocol/inspector": "2.12.0",
 }
+_NODE = "22.23.3"
 _TIMEOUT = 600  # seconds
 
 
@@ -31,6 +37,7 @@ def client_folder() -> Path:
 def main() -> int:
     folder = client_folder()
     pins = [f"{name}@{version}" for name, version in VERSIONS.items()]
+    pins.append(f"node-{_platform()}@{_NODE}")
     done = folder / "installed"  # written last
     if done.is_file() and done.read_text().split() == pins:
         return 0
@@ -67,6 +74,9 @@ def _link_programs(folder: Path) -> None:
         "gemini": modules / ".bin" / "gemini",
         "opencode": modules / f"opencode-{here}" / "bin" / "opencode",
         "ccusage": modules / ".bin" / "ccusage",
+        "conformance": modules / ".bin" / "conformance",
+        "mcp-inspector": modules / ".bin" / "mcp-inspector",
+        "node22": modules / f"node-{here}" / "bin" / "node",
     }
     (folder / "bin").mkdir(exist_ok=True)
     for name, program in programs.items():

@@ -41,6 +41,7 @@ TOML_TEXTS = {
     "no line end": b'model = "gpt-5"',
     "CRLF": b'model = "gpt-5"\r\n[tui]\r\nx = 1\r\n',
     "byte order mark": b'\xef\xbb\xbfmodel = "gpt-5"\n',
+    "dates": b"checked = 2026-01-01T00:00:00Z\nday = 2026-01-01\n",
 }
 
 

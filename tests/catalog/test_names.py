@@ -64,6 +64,7 @@ def test_names_are_completed(elsewhere: Path) -> None:
     assert complete_record("run-%_'") == []
 
 
+@pytest.mark.file_only
 def test_completion_never_fails_and_never_reads_all_records(elsewhere: Path, home: Path) -> None:
     (home / ".local" / "share").mkdir(parents=True)
     (home / ".local" / "share" / "runcard").write_text("not a folder")

@@ -190,6 +190,7 @@ def test_hostile_plans(cli: Cli, project: RubyProject) -> None:
     assert not any(cell.startswith("=") for cell in cells)
 
 
+@pytest.mark.file_only
 def test_a_catalog_that_is_locked_or_damaged(cli: Cli, project: RubyProject) -> None:
     project.write()
     cli("index", project.root)

@@ -88,6 +88,7 @@ def test_a_store_that_goes_away_and_comes_back(outputs: Path) -> None:
     ]
 
 
+@pytest.mark.file_only
 def test_a_catalog_that_is_deleted_or_damaged_is_built_anew(outputs: Path) -> None:
     catalog = Path(os.environ["XDG_DATA_HOME"]) / "runcard/catalog.db"
 

@@ -84,7 +84,7 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
     assert "none found" in outcome.out
     assert doctor(cli).keys() == {
         *("runcard", "python", "platform", "session_files", "searched_stores", "stores", "settings"),
-        *("installed", "hooks", "clients", "extras", "disks", "warnings"),
+        *("installed", "hooks", "catalog", "clients", "extras", "disks", "warnings"),
     }
 
 

@@ -247,6 +247,12 @@ def test_usage_without_an_id_is_that_of_a_metered_call_with_the_same_counts() ->
     assert len(tokens(said | {"tokens": {"input": 10, "output": 5, "reasoning": 1}}, seen[0])) == 1
 
 
+def test_usage_without_an_id_is_not_that_of_another_agent() -> None:
+    said, seen = report(**NAMELESS, instance_id="writer"), metered(instance_id="lead")
+    assert len(tokens(said, seen)) == len(tokens(seen, said)) == 2
+    assert len(tokens(said, seen | {"instance_id": "writer"})) == 1
+
+
 def test_usage_without_an_id_is_joined_after_the_ids_are() -> None:
     said = report(**NAMELESS, step="draft")
     for order in itertools.permutations([said, metered(), watched(step=None)]):

@@ -58,7 +58,7 @@ NO_METHODS = [
     "a b",
     "1a",
     "a?!",
-    "a?=",
+    "a==",
     "&&",
     "||",
     "=",
@@ -87,3 +87,11 @@ def test_ruby_itself_says_the_same() -> None:
         ["ruby", "-c"], input="\n".join(lines), text=True, capture_output=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_member_of_a_struct_may_be_a_predicate() -> None:
+    """`Struct.new(:success?)` defines `success?=`, although no `def` can."""
+    assert is_method_name("success?=")
+    if ruby := shutil.which("ruby"):
+        code = "print Struct.new(:success?).instance_methods(false).include?(:'success?=')"
+        assert subprocess.run([ruby, "-e", code], capture_output=True, check=True).stdout == b"true"

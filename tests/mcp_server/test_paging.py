@@ -48,6 +48,7 @@ def _number(cursor: str | None) -> int:
 
 
 def _without_marks(value: Any, shown: Any, pointer: str, first: int = 0) -> Any:
+    parts: Any
     if isinstance(shown, dict) and set(shown) == {"head", MARK}:
         mark = shown[MARK]
         return shown["head"] + _restored(value, mark["pointer"], mark["cursor"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import runcard
-from mcp_server.answers import TOOLS, Tools
+from mcp_server.answers import TOOLS, Tools, error_of
 from plans.projects import SOURCE, RubyProject
 from runcard.mcp_server.paging import MOST_BYTES
 from runcard.mcp_server.tool_calls import tool_result
@@ -19,7 +19,8 @@ from runcard.mcp_server.tools import ToolCall
 from runcard.operations.archives.archive import archive
 
 
-def test_records_are_listed_and_filtered(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_records_are_listed_and_filtered() -> None:
     tools = Tools()
     found = tools("list_records")
     assert [row["kind"] for row in found["quoted"]["records"]] == ["run", "run", "session"]
@@ -28,16 +29,15 @@ def test_records_are_listed_and_filtered(project: Path) -> None:
     assert [row["config.temperature"] for row in warm["quoted"]["records"]] == [0.7]
     assert tools("list_records", what="instances")["total"] == 3
     assert "there is no column" in tools.error("list_records", columns=["nonsense"])["error"]
-    assert project
 
 
-def test_pages_of_a_list_have_every_record_once(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_pages_of_a_list_have_every_record_once() -> None:
     tools = Tools()
     pages = tools.pages("list_records", limit=1)
     ids = [row["id"] for page in pages for row in page["quoted"]["records"]]
     assert len(ids) == len(set(ids)) == 3
     assert [page["left_out"] for page in pages] == [2, 1, 0]
-    assert project
 
 
 def test_a_record_is_read_by_its_id_its_name_its_path_and_as_the_latest(project: Path) -> None:
@@ -53,7 +53,8 @@ def test_a_record_is_read_by_its_id_its_name_its_path_and_as_the_latest(project:
     assert part["quoted"]["value"] == document["costs"]
 
 
-def test_an_agent_of_a_session_is_read(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_an_agent_of_a_session_is_read() -> None:
     tools = Tools()
     answer = tools("get_record", record="team-1", agent="coder")
     assert answer["quoted"]["value"]["document"]["instance_id"] == "b2-coder"
@@ -65,16 +66,15 @@ def test_an_agent_of_a_session_is_read(project: Path) -> None:
     assert "coordinator, coder" in tools.error("read_transcript", record="team-1")["hint"]
     file = tools("read_transcript", record="team-1", file="instances/a1-lead/workspace/plan.md")
     assert file["quoted"]["text"] == "# Plan\n"
-    assert project
 
 
-def test_a_wrong_id_is_an_answer_with_a_hint(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_a_wrong_id_is_an_answer_with_a_hint() -> None:
     tools = Tools()
     for tool in ("get_record", "read_transcript", "verify_record"):
         answer = tools.error(tool, record="run-00000000")
         assert answer["error"] == "run-00000000 does not exist"
         assert "the newest are" in answer["hint"]
-    assert project
 
 
 def test_wrong_arguments_are_an_answer_that_names_the_right_ones() -> None:
@@ -119,24 +119,24 @@ def test_documents_are_validated(project: Path) -> None:
     assert "pass a record or a document" in tools.error("validate_document")["error"]
 
 
-def test_records_are_compared(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_records_are_compared() -> None:
     answer = Tools()("diff_records", before="@latest~1", after="@latest")
     changes = {
         change["name"]: (change["before"], change["now"]) for change in answer["quoted"]["value"]["changes"]
     }
     assert changes["temperature"] == (0.2, 0.7)
     assert answer["identical"] is False
-    assert project
 
 
-def test_costs_are_those_of_the_command(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_costs_are_those_of_the_command() -> None:
     answer = Tools()("cost_report", by=["model"])
     assert answer["totals"]["calls"] is None  # of the session it is not known
     groups = {group["key"]["model"]: group for group in answer["quoted"]["value"]["groups"]}
     assert groups["claude-haiku-4-5"]["cost_usd"] == 0.01
     assert answer["totals"]["cost_usd"] == pytest.approx(0.012 + 0.78)
     assert "is not a dimension" in Tools().error("cost_report", by=["nonsense"])["error"]
-    assert project
 
 
 def test_the_run_that_made_a_file_is_found(project: Path) -> None:
@@ -150,15 +150,16 @@ def test_the_run_that_made_a_file_is_found(project: Path) -> None:
     assert "not a digest" in tools.error("whence", digest="/etc/passwd")["error"]
 
 
-def test_words_are_found_in_records_and_in_transcripts(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_words_are_found_in_records_and_in_transcripts() -> None:
     tools = Tools()
     assert tools("search_records", text="sonnet")["total"] >= 1
     hits = tools("search_records", text="world", where_to_look="transcripts")["quoted"]["hits"]
     assert [(hit["agent"], hit["line"], hit["text"]) for hit in hits] == [("a1-lead", 2, "world")]
-    assert project
 
 
-def test_a_record_of_another_store_is_neither_found_nor_counted(project: Path, tmp_path_factory: Any) -> None:
+@pytest.mark.usefixtures("project")
+def test_a_record_of_another_store_is_neither_found_nor_counted(tmp_path_factory: Any) -> None:
     other = tmp_path_factory.mktemp("other")
     with runcard.record(other / "outputs", model="secret-model", strict=True) as run:
         run.add_usage({"input": 5, "output": 5})
@@ -171,7 +172,6 @@ def test_a_record_of_another_store_is_neither_found_nor_counted(project: Path, t
     only = Tools(other / "outputs")
     assert only("get_record", record="@latest")["record"]["id"] == run.id
     assert only("list_records")["total"] == 1
-    assert project
 
 
 LINES = 1_300_000
@@ -239,17 +239,19 @@ def test_a_session_with_very_many_agents_is_read_in_parts(tmp_path: Path) -> Non
     assert names == [agent["name"] for agent in agents]
 
 
-def test_a_call_that_is_cancelled_stops_at_the_next_file(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_a_call_that_is_cancelled_stops_at_the_next_file() -> None:
     tools = Tools()
     call = ToolCall(tools.scope)
     call.cancelled.set()
     result = tool_result(TOOLS["verify_record"], {"record": "team-1"}, call)
     assert result.is_error
-    assert result.structured_content["error"] == "the call was cancelled"
-    assert project
+    text: Any = result.content[0]
+    assert error_of(text.text)["error"] == "the call was cancelled"
 
 
-def test_many_calls_at_once_are_all_answered(project: Path) -> None:
+@pytest.mark.usefixtures("project")
+def test_many_calls_at_once_are_all_answered() -> None:
     tools, answers = Tools(), []
 
     def ask() -> None:
@@ -262,7 +264,6 @@ def test_many_calls_at_once_are_all_answered(project: Path) -> None:
     for thread in threads:
         thread.join()
     assert answers.count(3) == 24
-    assert project
 
 
 def test_a_plan_is_read_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

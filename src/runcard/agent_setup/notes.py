@@ -93,7 +93,7 @@ def read_note(name: str) -> HookNote | None:
     """A note; None if there is none, or if it is not one of ours."""
     data = _read(name, _NOTE)
     fields: dict[str, str] = {}
-    for line in data.decode("utf-8", "surrogateescape").splitlines() if data else ():
+    for line in data.decode("utf-8", "surrogateescape").split("\n") if data else ():
         key, _, value = line.partition(" ")
         fields[key] = _unescaped(value)
     if not fields.get("tool") or not fields.get("session"):

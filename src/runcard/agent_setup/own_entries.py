@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 from runcard.agent_setup.tools import SERVER, Part, SettingsEntry, SettingsPart
@@ -133,7 +134,7 @@ def _check_container(root: JsonSpan, path: Sequence[str], key: str | None) -> No
 
 
 def _with_entries(data: JsonObject, entries: Sequence[SettingsEntry]) -> JsonObject:
-    result: Any = json.loads(json.dumps(data))
+    result: Any = deepcopy(data)
     for entry in entries:
         at = result
         for number, name in enumerate(entry.path):

@@ -3,7 +3,10 @@
     tables      the tables, their columns, and the version of both
     rows        a record -> the rows that describe it: pure, for documents of any quality
     reading     the files of a record -> what `rows` needs
-    database    the file of the catalog: opened, replaced when it is damaged or of another version
+    database    the catalog, whichever database it is in; `engine` is what it needs of one
+    sqlite_engine, reading_sql   a file: opened, replaced when it is damaged or of another version, asked by users
+    postgres_engine, postgres_sql, postgres_tables, postgres_reading_sql   the same for a server that hosts share
+    word_split, word_filter   texts as words, for a server that has to find the same as a file
     known_stores   which stores there are, as recorders and `runcard index` note them
     filling     stores -> rows, only what changed
     plan_filling   test plans of projects -> rows

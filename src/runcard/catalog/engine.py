@@ -40,7 +40,7 @@ class DatabaseEngine(Protocol):
     host: str  # of the stores that this process sees; "" where a catalog belongs to one machine
     hint: str  # what to do when it cannot be used
     failures: tuple[type[Exception], ...]
-    indexes: Mapping[str, str]  # that make questions fast, by name
+    indexes: Mapping[str, str]  # that are made when a store was read, by name
 
     def open(self) -> None: ...
 
@@ -98,6 +98,9 @@ class DatabaseEngine(Protocol):
 
     def parts_with_words(self, words: Sequence[str]) -> tuple[str, tuple[object, ...]]:
         """The SELECT of the numbers of parts in which all these words may occur, and its parameters."""
+
+    def tidy(self) -> None:
+        """After much was written: let the database look at what it has, so that it answers fast."""
 
     def error(self, error: Exception) -> CatalogError:
         """What went wrong, for users."""

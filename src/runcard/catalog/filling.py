@@ -25,6 +25,7 @@ from runcard.store import layout
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
 _BATCH = 200  # records that are written at once
+_MANY = 1000  # records after which a database is tidied
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
@@ -71,6 +72,8 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
     database.make_indexes()
+    if len(changed) >= _MANY:
+        database.engine.tidy()
     _check_open_runs(database, number)
     _set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))

@@ -22,12 +22,12 @@ from runcard.catalog.postgres_tables import (
     ADD_TOTALS,
     DROP_EMPTY_TOTALS,
     INDEXED_TEXTS,
-    INDEXES,
     LONGEST_NAME,
     SCHEMA,
     copy_types,
     create_statements,
     postgres_types,
+    table_names,
     without_comments,
 )
 from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS
@@ -45,6 +45,7 @@ _FULL = 20.0  # seconds to wait for a server that has too many connections
 _RESTART = 30.0  # seconds to wait for a server that went away while it was written to
 _PAUSE = 0.05
 _MOST_TERMS = 500_000  # characters of the words of one record that are indexed
+_TOO_MANY = "###"  # instead of the words of a record that has more
 _LONGEST_TERM = 200
 _BEGINNING = (
     6  # characters of a word of a transcript that are indexed: the whole word is looked for in the transcript
@@ -57,7 +58,7 @@ class PostgresEngine:
     """A connection to a server."""
 
     hint = _HINT
-    indexes: Mapping[str, str] = INDEXES
+    indexes: Mapping[str, str] = {}  # they are made with the tables: later, writers would wait for them
 
     def __init__(self, url: str) -> None:
         if not is_well_formed(url):
@@ -68,7 +69,7 @@ class PostgresEngine:
         self._psycopg = _load_psycopg()
         self.failures: tuple[type[Exception], ...] = (self._psycopg.Error, OSError)
         self.name, self._url = shown_url(url), url
-        self.host = os.uname().nodename
+        self.host = host_name()
         self._connection: psycopg.Connection[tuple[Any, ...]]
 
     def open(self) -> None:
@@ -128,8 +129,15 @@ class PostgresEngine:
             sql = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s"
             if self._connection.execute(sql, (SCHEMA,)).fetchone() is None:
                 self._connection.execute(f"CREATE SCHEMA {SCHEMA}")
-            for statement in create_statements():
-                self._connection.execute(statement)
+            self._make_tables()
+
+    def _make_tables(self) -> None:
+        """Make all tables, in the place of those that there are."""
+        for table in sorted(self.names("table")):
+            self._connection.execute(f'DROP TABLE "{table}" CASCADE')
+        self._connection.execute("DROP FUNCTION IF EXISTS number_text")
+        for statement in create_statements():
+            self._connection.execute(statement)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -146,15 +154,14 @@ class PostgresEngine:
         with self._transaction():
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_number("create"),))
             if self._is_damaged():
-                self._connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-                self._connection.execute(f"CREATE SCHEMA {SCHEMA}")
-                for statement in create_statements():
-                    self._connection.execute(statement)
+                self._make_tables()
             else:
                 self._remove_own()
 
     def _is_damaged(self) -> bool:
         """Whether a table is missing, or has other columns."""
+        if not self.names("table") >= table_names():
+            return True
         try:
             with self._connection.transaction():  # the rest of the transaction goes on after an error
                 for table, columns in COLUMNS_OF.items():
@@ -236,8 +243,9 @@ class PostgresEngine:
                 words = [split_words(text) for text in texts]
                 every = "".join(f" {' '.join(some)} \n" for some in words)
                 terms = {word[:_LONGEST_TERM] for some in words for word in some}
-                is_large = sum(map(len, terms)) > _MOST_TERMS
-                vector = None if is_large else " ".join(f"'{term}'" for term in terms)
+                if sum(map(len, terms)) > _MOST_TERMS:
+                    terms = {_TOO_MANY}
+                vector = " ".join(f"'{term}'" for term in terms)
                 copy.write_row((record, *map(_storable_text, texts), every, vector))
 
     def add_totals(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -285,8 +293,10 @@ class PostgresEngine:
         wanted = [" ".join(("", *phrase)) for phrase in phrases]
         wanted[:-1] = [f"{phrase} " for phrase in wanted[:-1]]
         tests = " AND ".join(["strpos(words, ?) > 0"] * len(wanted))
-        sql = f"SELECT record FROM texts WHERE (terms @@ ?::tsquery OR terms IS NULL) AND {tests}"  # noqa: S608 - marks only
-        return sql, (f"{' & '.join(terms)}:*", *wanted)
+        if all(len(phrase) == 1 and len(phrase[0]) <= _LONGEST_TERM for phrase in phrases):
+            tests = f"(NOT terms @@ '{_TOO_MANY}' OR ({tests}))"  # that it has each word is enough
+        sql = f"SELECT record FROM texts WHERE terms @@ ?::tsquery AND {tests}"  # noqa: S608 - marks only
+        return sql, (f"({' & '.join(terms)}:*) | '{_TOO_MANY}'", *wanted)
 
     def table_sql(self, statements: str) -> str:
         return postgres_types(without_comments(statements))
@@ -313,6 +323,10 @@ class PostgresEngine:
         tests = ["get_bit(words, ? % (8 * octet_length(words))) = 1"] * len(numbers)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f"SELECT part FROM transcript_words{where}", tuple(numbers)  # noqa: S608 - marks only
+
+    def tidy(self) -> None:
+        with contextlib.suppress(*self.failures):  # only its owner can; else the server does so some time
+            self._connection.execute("VACUUM (ANALYZE)")
 
     def error(self, error: Exception) -> CatalogError:
         errors = self._psycopg.errors
@@ -447,3 +461,8 @@ def _reason(error: Exception) -> str:
     stated = getattr(diagnosis, "message_primary", None)
     lines = str(stated or error).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+def host_name() -> str:
+    """The name of this host, as the records of its stores are known by."""
+    return os.uname().nodename

@@ -32,7 +32,7 @@ def postgres_sql(sql: str) -> str:
 
 
 def _sort_key(match: re.Match[str]) -> str:
-    fact = match[1]
-    number = f"WHEN {fact}.number IS NOT NULL THEN ROW(0, {fact}.number, NULL::text)"
-    text = f"WHEN {fact}.text IS NOT NULL THEN ROW(1, NULL::float8, {fact}.text)"
-    return f"CASE {number} {text} END {match[2]}"
+    fact, order = match.groups()
+    kind = f"CASE WHEN {fact}.number IS NOT NULL THEN 0 WHEN {fact}.text IS NOT NULL THEN 1 END"
+    text = f"CASE WHEN {fact}.number IS NULL THEN {fact}.text END"
+    return f"{kind} {order} NULLS LAST, {fact}.number {order} NULLS LAST, {text} {order}"

@@ -37,14 +37,14 @@ INDEXED_TEXTS = {
 # `words` has all words of the texts in their order, `terms` each of them once.
 _TEXTS = """CREATE TABLE texts (
     record BIGINT PRIMARY KEY, name TEXT, summary TEXT, errors TEXT, labels TEXT,
-    words TEXT NOT NULL, terms TSVECTOR  -- null: there are too many
+    words TEXT NOT NULL, terms TSVECTOR NOT NULL
 );
 CREATE INDEX texts_by_term ON texts USING gin (terms);"""
 # As SQLite writes a number, for conditions such as `config.x ~ 0.7`.
 _FUNCTIONS = r"""CREATE FUNCTION number_text(number DOUBLE PRECISION) RETURNS TEXT LANGUAGE sql IMMUTABLE STRICT AS $$
     SELECT CASE WHEN abs(number) = 'infinity' THEN CASE WHEN number < 0 THEN '-Inf' ELSE 'Inf' END
     WHEN number != 0 AND (abs(number) < 1e-4 OR abs(number) >= 1e15) THEN
-        regexp_replace(to_char(number, 'FM9.99999999999999EEEE'), '(\.[0-9]+?)0*e', '\1e')
+        regexp_replace(trim(to_char(number, '9.99999999999999EEEE')), '(\.[0-9]+?)0*e', '\1e')
     WHEN number = trunc(number) THEN number::numeric::text || '.0' ELSE number::numeric::text END
 $$;"""
 _UNBOUNDED = ("instances", "files", "relations")  # their keys can be too long for an index
@@ -56,7 +56,7 @@ DROP_EMPTY_TOTALS = tables.DROP_EMPTY_TOTALS.replace("value = ?", "md5(value) = 
     "model = ?", "md5(model) = md5(?)"
 )
 
-INDEXES = {
+_INDEXES = {
     "records_by_id": "records USING hash (record_id)",
     "records_by_start": "records (started DESC NULLS LAST, id)",
     "records_by_cost": "records (cost DESC NULLS LAST, id)",
@@ -89,7 +89,8 @@ def create_statements() -> list[str]:
     """The statements that make the tables and views of a catalog, in the schema that is chosen."""
     own = [_table(statement) for statement in without_comments(TABLES).split(";") if statement.strip()]
     views = [f"CREATE VIEW {name} AS {postgres_view(select)}" for name, select in VIEWS.items()]
-    return [*own, *_by_record(), _FUNCTIONS, FIRST_ROWS, *views]
+    indexes = [f"CREATE INDEX {name} ON {columns}" for name, columns in _INDEXES.items()]
+    return [*own, *_by_record(), *indexes, _FUNCTIONS, FIRST_ROWS, *views]
 
 
 def without_comments(sql: str) -> str:
@@ -120,6 +121,11 @@ def _by_record() -> list[str]:
         f"CREATE UNIQUE INDEX totals_by_key ON {USAGE_TOTALS} {_TOTAL_KEY}",
         f"CREATE INDEX totals_by_slot ON {USAGE_TOTALS} (dimension, slot)",
     ]
+
+
+def table_names() -> set[str]:
+    """The tables that every catalog has."""
+    return {"texts", *filter(None, map(_name, without_comments(TABLES).split(";")))}
 
 
 def _name(statement: str) -> str:

@@ -230,6 +230,9 @@ class SqliteEngine:
             " AND ".join(terms) + "*",
         )
 
+    def tidy(self) -> None:
+        """Nothing to do: its indexes are chosen by hand."""
+
     def error(self, error: Exception) -> CatalogError:
         return CatalogError(
             f"the catalog {printable(self.name)} cannot be used: {_reason(error)}",

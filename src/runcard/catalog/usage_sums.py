@@ -101,7 +101,7 @@ def _rows_of_usage(
     database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter, *, by_time: bool
 ) -> list[tuple[Any, ...]]:
     """The sums of all parts, one by one where they are too large for the database."""
-    source = _Usage(by, _day(database) if by_time else None, wanted)
+    source = _UsageQuestion(by, _day(database) if by_time else None, wanted)
     try:
         return database.rows(source.sums, source.parameters)
     except CatalogError as error:
@@ -143,7 +143,7 @@ def _add(
             sums[place] += sign * (value or 0)
 
 
-class _Usage:
+class _UsageQuestion:
     """The SQL that adds up usage, part by part."""
 
     def __init__(self, by: Sequence[str], day: str | None, wanted: UsageFilter) -> None:

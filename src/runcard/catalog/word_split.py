@@ -7,10 +7,9 @@ import re
 from functools import lru_cache
 from sqlite3 import Connection, connect
 
-from runcard.errors import UsageError
+from runcard.catalog.engine import words_of
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
-_MOST_WORDS = 50
 
 
 def split_words(text: str) -> list[str]:
@@ -20,10 +19,7 @@ def split_words(text: str) -> list[str]:
 
 def phrases_to_find(text: str) -> list[list[str]]:
     """What is searched for: the words of each part between spaces, which must follow each other. The last may go on."""
-    parts = text.split()[:_MOST_WORDS]
-    if not parts:
-        raise UsageError("there is nothing to search for", hint="write one or more words")
-    return [split_words(part) for part in parts]
+    return [split_words(part) for part in words_of(text)]
 
 
 def _split_by_sqlite(text: str) -> list[str]:

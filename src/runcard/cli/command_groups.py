@@ -52,7 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "uninstall": ("agents.uninstall", "Undo `runcard install`."),
         "hook": ("agents.hook", "Note an event of an agent tool. Hooks run this."),
         "doctor": ("checks.doctor", "Show what needs attention: sessions deleted soon, dead runs."),
-        "mcp": ("mcp", "Serve records and plans to agents, by the Model Context Protocol."),
+        "mcp": ("mcp", "Serve records and plans to agents (MCP server)."),
         "config": ("checks.config", "Show every setting and its source."),
         "completion": ("completion", "Print the completion script for your shell."),
         "demo": ("demo", "Take a guided tour, offline and without keys."),

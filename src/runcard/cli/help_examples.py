@@ -148,7 +148,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan validate": (f"runcard plan validate {_SOURCE}",),
     # Set up
     "doctor": ("runcard doctor", "runcard doctor --json"),
-    "mcp": ("runcard mcp", "claude mcp add runcard -- runcard mcp --allow-write"),
+    "mcp": ("runcard mcp", "runcard mcp --store outputs --allow-write"),
     "config": ("runcard config", "RUNCARD_OUTPUTS=runs runcard config --json"),
     "config trust": ("runcard config trust", "runcard config trust --list"),
     "completion": ("""echo 'eval "$(runcard completion bash)"' >> ~/.bashrc""",),

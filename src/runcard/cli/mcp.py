@@ -3,12 +3,18 @@
 import os
 import sys
 import threading
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runcard.cli.options import PATH
-from runcard.errors import MachineError
+from runcard.cli.printing import complain, say
+from runcard.errors import MachineError, UsageError
 
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+_HOST, _PORT = "127.0.0.1", 8765
 _GRACE = 2.0  # seconds for work that a client does not wait for any more
 
 
@@ -26,30 +32,74 @@ _GRACE = 2.0  # seconds for work that a client does not wait for any more
     type=PATH,
     help="Read only the records of this store. Can be repeated. Default: the configured stores and those of experiments.",
 )
-def command(allow_write: bool, stores: tuple[str, ...]) -> int:
+@click.option(
+    "--http",
+    "uses_http",
+    is_flag=True,
+    help="Serve over HTTP, for clients that share one server. Prints the URL and the token.",
+)
+@click.option("--host", default=_HOST, show_default=True, help="With --http: the address to listen on.")
+@click.option(
+    "--port",
+    default=_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="With --http: the port; 0 takes a free one.",
+)
+def command(allow_write: bool, stores: tuple[str, ...], uses_http: bool, host: str, port: int) -> int:
     """Serve records and plans to an agent, by the Model Context Protocol, on standard input and output.
 
     An agent starts this command itself: add it to the agent's configuration. Records outside of the stores cannot be read,
-    and nothing is written without --allow-write.
+    and nothing is written without --allow-write. With --http, the server runs until Ctrl-C or SIGTERM ends it, and answers only
+    requests with its token: that in RUNCARD_MCP_TOKEN, or a new one.
 
-    Exit codes: 0 the client has ended, 1 error.
+    Exit codes: 0 the client has ended, or with --http a signal ended the server, 1 error.
     """
     _check_installed()
+    if not uses_http and (host, port) != (_HOST, _PORT):
+        raise UsageError("--host and --port are for a server over HTTP", hint="add --http")
     from runcard.mcp_server.project_folder import ProjectFolder  # noqa: PLC0415
     from runcard.mcp_server.readable_stores import ReadableStores  # noqa: PLC0415
     from runcard.mcp_server.recorded_runs import RecordedRuns  # noqa: PLC0415
     from runcard.mcp_server.server import make_server  # noqa: PLC0415
-    from runcard.mcp_server.stdio import serve_stdio  # noqa: PLC0415
     from runcard.mcp_server.tools import ServerScope  # noqa: PLC0415
 
     runs = RecordedRuns()
     scope = ServerScope(ReadableStores(stores), ProjectFolder(), runs, allow_write)
     try:
-        code = serve_stdio(make_server(scope))
+        code = _serve_http(make_server(scope), host, port) if uses_http else _serve_stdio(make_server(scope))
     finally:
         runs.close()
     _end_threads(code)
     return code
+
+
+def _serve_stdio(server: "Server[Any]") -> int:
+    from runcard.mcp_server.stdio import serve_stdio  # noqa: PLC0415
+
+    return serve_stdio(server)
+
+
+def _serve_http(server: "Server[Any]", host: str, port: int) -> int:
+    from runcard.mcp_server.http import TOKEN_VARIABLE, choose_token, is_loopback, listen, serve_http  # noqa: PLC0415
+
+    token, is_new = choose_token()
+    listener = listen(host, port)
+    if not is_loopback(host):
+        complain(
+            "Warning",
+            f"other machines can reach {host}, and the token is sent to it unencrypted",
+            hint="keep 127.0.0.1 and use a tunnel of SSH, unless you trust this network",
+        )
+    header = f"Authorization: Bearer {token if is_new else f'${TOKEN_VARIABLE}'}"
+    say(f"Serving MCP at {listener.url}; Ctrl-C ends it.")
+    say(f"Each request needs the header: {header}")
+    say("To add it to Claude Code:")
+    say(f'  claude mcp add --transport http runcard {listener.url} --header "{header}"')
+    say(f"To add it to Codex, with the token in the variable {TOKEN_VARIABLE}:")
+    say(f"  codex mcp add runcard --url {listener.url} --bearer-token-env-var {TOKEN_VARIABLE}")
+    sys.stdout.flush()
+    return serve_http(server, listener, token)
 
 
 def _check_installed() -> None:

@@ -3,7 +3,7 @@
 A door like `cli`: it calls operations and shapes their results. Both transports share everything but the transport.
 
     server      puts tools, resources and prompts together, and calls them
-    stdio       the transport over standard input and output
+    stdio       the transport over standard input and output; `http` that over streamable HTTP
     tools       what a tool is; `tool_calls` runs one: in a thread, with progress, until it is cancelled
     records, transcripts, checks, reports, plans, plan_writes, recording, sessions
                 the tools, by subject

@@ -63,12 +63,12 @@ def page_of_items(
     items: list[Any], budget: int = MOST_BYTES - ENVELOPE, *, before: int = 0, total: int | None = None
 ) -> Page:
     """As many of these items as fit; `before` of them were left out before the first, `total` is how many there are."""
-    shortener = _Shortener()
+    builder = _ExcerptBuilder()
     count = total if total is not None else before + len(items)
-    chosen, _ = shortener.head(items, [""] * len(items), budget)
+    chosen, _ = builder.head(items, [""] * len(items), budget)
     following = before + len(chosen)
     return Page(
-        chosen, count - following, "items", str(following) if following < count else None, shortener.parts
+        chosen, count - following, "items", str(following) if following < count else None, builder.parts
     )
 
 
@@ -79,9 +79,9 @@ def page_of_value(
 
     What is too large inside of it has a mark: its pointer, how much is left out, and the cursor to go on with.
     """
-    part, shortener = value_at(value, pointer), _Shortener()
+    part, builder = value_at(value, pointer), _ExcerptBuilder()
     if cursor is None and not isinstance(part, list | str):
-        return Page(shortener.fit(part, budget, pointer), parts=shortener.parts)
+        return Page(builder.fit(part, budget, pointer), parts=builder.parts)
     if isinstance(part, str):
         start = cursor_number(cursor, len(part))
         text = text_head(part[start:], budget)
@@ -89,18 +89,18 @@ def page_of_value(
     if isinstance(part, dict):
         start = cursor_number(cursor, len(part))
         names = list(part)[start:]
-        chosen, keys = shortener.head(
+        chosen, keys = builder.head(
             [part[name] for name in names], [f"{pointer}/{escaped(name)}" for name in names], budget, names
         )
         shown: Any = dict(zip(keys, chosen, strict=True))
     elif isinstance(part, list):
         start = cursor_number(cursor, len(part))
         pointers = [f"{pointer}/{start + number}" for number in range(len(part) - start)]
-        shown, _ = shortener.head(part[start:], pointers, budget)
+        shown, _ = builder.head(part[start:], pointers, budget)
     else:
         cursor_number(cursor, 0)
         return Page(part)
-    return _page(shown, start + len(shown), len(part), "items", shortener.parts)
+    return _page(shown, start + len(shown), len(part), "items", builder.parts)
 
 
 def _page(value: object, following: int, count: int, unit: str, parts: int) -> Page:
@@ -150,7 +150,7 @@ def text_head(text: str, budget: int) -> str:
     return head
 
 
-class _Shortener:
+class _ExcerptBuilder:
     """Fits values into a number of bytes, and counts where it left something out."""
 
     def __init__(self) -> None:

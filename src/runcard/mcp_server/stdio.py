@@ -6,7 +6,7 @@ its end, the requests that it sent are answered, if it still listens, and the se
 """
 
 import asyncio
-import contextlib
+import json
 import os
 import re
 import select
@@ -133,6 +133,9 @@ class _StdioConnection:
             text = "this is not a JSON-RPC message" if is_json else "this is not JSON"
             await answers.send(_refusal(data, text, _INVALID_REQUEST if is_json else _PARSE_ERROR))
             return
+        if isinstance(message, types.JSONRPCNotification) and b'"id"' in data and "id" in json.loads(data):
+            await answers.send(_refusal(data, "the id of a request is a number or a text"))
+            return
         self._unanswered += isinstance(message, types.JSONRPCRequest)
         await incoming.send(SessionMessage(message))
 
@@ -162,13 +165,17 @@ def _read_lines(
     reader: LineReader, loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[Line | None]"
 ) -> None:
     line: Line | None = (b"", False)
-    with contextlib.suppress(RuntimeError, asyncio.CancelledError):  # the loop has ended
-        while line is not None:
-            try:
-                line = reader.next_line()
-            except OSError:
-                line = None
-            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+    while line is not None:
+        try:
+            line = reader.next_line()
+        except OSError:
+            line = None
+        passing = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(passing, loop).result()
+        except (RuntimeError, asyncio.CancelledError):  # the loop has ended
+            passing.close()
+            return
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -182,5 +189,5 @@ def _refusal(data: bytes, text: str, code: int = _INVALID_REQUEST) -> SessionMes
     ids = _ID.findall(data[:_ENDS]) or _ID.findall(data[-_ENDS:])
     number, word = ids[-1] if ids else (b"", b"")
     own: int | str | None = int(number) if number else word.decode("utf-8", "replace") or None
-    error = types.ErrorData(code=code, message=text, data=None)
+    error = types.ErrorData(code=code, message=text)
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=own, error=error))

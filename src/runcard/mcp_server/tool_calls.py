@@ -120,7 +120,9 @@ def _result(answer: JsonObject, *, is_error: bool = False) -> types.CallToolResu
             "the answer is too large", "ask for a part of it, with pointer or a smaller limit"
         )
     text = types.TextContent(type="text", text=quoted_text(answer))
-    return types.CallToolResult(content=[text], structured_content=with_notice(answer), is_error=is_error)
+    # Clients check structured content against the schema of the tool's answer, which an error does not have.
+    structured = None if is_error else with_notice(answer)
+    return types.CallToolResult(content=[text], structured_content=structured, is_error=is_error)
 
 
 def _encodable(answer: JsonObject) -> JsonObject:

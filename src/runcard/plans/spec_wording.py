@@ -76,7 +76,7 @@ def is_negative(state: str) -> bool:
 def description(characteristic: JsonObject, state: str, depth: int) -> str:
     """The description of the context of a state, at a depth of 1 or more."""
     link = _link(characteristic, state, depth)
-    if given := _given(characteristic, state):
+    if given := _worded_state(characteristic, state):
         subject, text = given
         is_adjective = words(characteristic["name"]).endswith(f" {words(state)}")
         return _from_wording(link, subject, text, is_adjective=is_adjective)
@@ -85,7 +85,7 @@ def description(characteristic: JsonObject, state: str, depth: int) -> str:
     return f"{link} {_clause(characteristic, state)}"
 
 
-def _given(characteristic: JsonObject, state: str) -> tuple[str, str] | None:
+def _worded_state(characteristic: JsonObject, state: str) -> tuple[str, str] | None:
     """The subject of a state and what it says of it, if the plan has both."""
     wording = characteristic.get("wording")
     states = wording.get("states") if isinstance(wording, dict) else None

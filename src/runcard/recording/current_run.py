@@ -7,7 +7,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.run.fields import RunFields
 from runcard.encoding import JsonObject, Limits
@@ -17,9 +17,11 @@ from runcard.observe.clock import Clock
 from runcard.recording.load_modules import load_modules
 from runcard.recording.open_runs import common_run, open_runs_here
 from runcard.recording.run import JournalEvents, RecordOptions, Run, enclosing_run
-from runcard.recording.session_link import SessionLink, session_link
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
+
+if TYPE_CHECKING:
+    from runcard.recording.session_link import SessionLink
 
 _MAX_CANDIDATES = 4  # runs that a warning names
 
@@ -102,8 +104,10 @@ def _join(path: str) -> Run | None:
     return Run(events)
 
 
-def _session_of(document: JsonObject) -> SessionLink | None:
+def _session_of(document: JsonObject) -> "SessionLink | None":
     """The session of a run, if this process is in it: the variables of the environment are those of the parent."""
+    from runcard.recording.session_link import session_link  # noqa: PLC0415 - few runs are in a session
+
     link = session_link()
     return link if link is not None and link.relation in (document.get("relations") or ()) else None
 

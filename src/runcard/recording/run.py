@@ -29,7 +29,6 @@ from runcard.recording.journal_facts import WrittenEvents
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
-from runcard.recording.session_link import PASSED_ON, pass_on
 from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
@@ -125,7 +124,9 @@ class JournalEvents(EventRecorder):
                 raise ClosedRunError(
                     f"the run in {printable(self.path)} is closed", hint=error.hint
                 ) from error
-            if event in PASSED_ON and self._options.session is not None:
+            if self._options.session is not None:
+                from runcard.recording.session_link import pass_on  # noqa: PLC0415 - few runs are in a session
+
                 pass_on(self._options.session, self.run_id, event, payload, level)
 
     def _write(self, event: str, payload: JsonObject, level: str) -> None:

@@ -123,7 +123,7 @@ def begin_session(options: SessionOptions) -> SessionEvents:
 def join_events(path: str, *, strict: bool = False) -> SessionEvents:
     """What adds events of this process to an open session; raises RuncardError when there is none in this directory."""
     known = open_session_here(path)
-    if known is not None and known.is_recorded:
+    if known is not None and known.is_recorded and not known.is_closed:
         return known
     start = read_live_start(path)
     events = SessionEvents(path, start, Clock(), None, modes=modes_of(path), strict=strict)

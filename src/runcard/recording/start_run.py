@@ -16,7 +16,6 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.recording.closing import close_dead_run
 from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
-from runcard.recording.session_link import add_run, session_link
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer
@@ -77,6 +76,10 @@ def _in_session(
     options: RecordOptions, run_id: str, document: JsonObject, warn: Callable[[str], None]
 ) -> RecordOptions:
     """The options of a run with the session that it belongs to, which its document names. None is left for a closed one."""
+    if "RUNCARD_SESSION_DIR" not in os.environ and "runcard.recording.session_link" not in sys.modules:
+        return options
+    from runcard.recording.session_link import add_run, session_link  # noqa: PLC0415 - few runs are in a session
+
     link = session_link()
     if link is None:
         return options

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Cli
+from conftest import Cli
 
 FACTORIES = """\
 FactoryBot.define do

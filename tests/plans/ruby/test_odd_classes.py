@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.conftest import Cli
+from conftest import Cli
 
 SOURCE = """\
 module Shapes

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def team(session: runcard.Session) -> dict[str, object]:
-    document: dict[str, object] = json.loads((session.path / "metadata.json").read_bytes())
+def team(session: runcard.Session) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((session.path / "metadata.json").read_bytes())
     return document
 
 
@@ -57,7 +58,7 @@ def test_a_block_is_a_session(tmp_path: Path) -> None:
     assert os.listdir("artifacts/.open") == []
     assert_intact(session.path)
     document = team(session)
-    first, second = document["instances"]  # type: ignore[misc]
+    first, second = document["instances"]
     assert (first["name"], first["status"], first["children_count"]) == ("lead", "completed", 1)
     assert second["parent_instance_id"] == lead.id
     assert (second["tokens_used"], second["cost"], second["calls"]) == (1200, 0.006, 1)
@@ -73,7 +74,35 @@ def test_another_process_joins_by_the_environment() -> None:
         lead = session.start_instance("lead")
         subprocess.run([sys.executable, "-c", program], env=os.environ | session.environ, check=True)
     document = team(session)
-    kid = document["instances"][1]  # type: ignore[index]
+    kid = document["instances"][1]
     assert (kid["name"], kid["parent_instance_id"]) == ("kid", lead.id)
-    assert len(document["event_chains"]) == 3  # type: ignore[arg-type] # the owner, the child, the collection
+    assert len(document["event_chains"]) == 3  # the owner, the child, the collection
     assert_intact(session.path)
+
+
+def test_a_process_that_joined_a_session_adds_nothing_to_a_later_one_with_its_id() -> None:
+    program = """
+import sys, runcard
+first = runcard.current_session().instance("lead")
+first.log("first")
+print("ready", flush=True)
+sys.stdin.readline()
+first.log("late")
+first.add_usage({"input_tokens": 1, "output_tokens": 1})
+runcard.current_session().instance("lead").log("second")
+"""
+    with runcard.Session("team-1") as session:
+        session.start_instance("lead", instance_id="lead")
+        words = [sys.executable, "-W", "ignore", "-c", program]
+        child = subprocess.Popen(
+            words, env=os.environ | session.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+    with runcard.Session("team-1") as later:
+        later.start_instance("lead", instance_id="lead")
+        child.communicate("\n")
+        assert child.returncode == 0
+    outputs = [(each.path / "instances/lead/output.log").read_text() for each in (session, later)]
+    assert outputs == ["first\n", "second\n"]
+    assert "tokens_used" not in team(later)["instances"][0]

@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """Ask the catalog by SQL: one SELECT over its views (--views lists them). Nothing can be changed by it.
 
-    The dialect is that of SQLite. Views have a version in their name and keep their columns. Costs are dollars, times are
+    The dialect is that of SQLite, or of PostgreSQL for a catalog on a server. Views have a version in their name and keep their columns. Costs are dollars, times are
     texts in UTC.
 
     Exit codes: 0 done, 2 there are more rows than the limit, or the catalog could not be brought up to date, 64 not a SELECT, too slow or too large.

@@ -2,7 +2,7 @@
 
 Reports with the same response id, or with the same request id where one of them has no response id, are of one call. Some
 servers send no id: then a watched client and the meter report the same call if model, prompt and counts are the same. A report
-of `add_usage` without any id is that of a call of the meter with exactly the same counts, if there is one. The most complete
+of `add_usage` without any id is that of a call of the meter with exactly the same counts, if the same agent has one. The most complete
 report counts: reported before given before partial, then the one with more counts and larger ones. What it leaves open is
 taken from the others, and a cost that the caller or the vendor stated is kept. Times are those of the meter. The journal
 keeps all reports.
@@ -278,9 +278,11 @@ def _comparable_counts(call: JsonObject) -> tuple[int, int] | None:
 
 
 def _agrees(first: JsonObject, second: JsonObject) -> bool:
-    """Whether two reports with the same counts do not contradict each other."""
+    """Whether two reports with the same counts do not contradict each other, and are of the same agent of a session."""
     left, right = _counts(first), _counts(second)
     if any(left[name] != right[name] for name in left.keys() & right.keys()):
+        return False
+    if first.get("instance_id") != second.get("instance_id"):
         return False
     models = [{call.get("model"), call.get("requested_model")} - {None} for call in (first, second)]
     return _has_same_provider(first, second) and (not all(models) or bool(models[0] & models[1]))

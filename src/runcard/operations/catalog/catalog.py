@@ -61,6 +61,7 @@ class CatalogUsage:
     cost: Decimal | None
     known_cost: Decimal | None  # beside an unknown cost: the part that is known
     at_least: bool  # the figures are lower bounds
+    stored_on: str | None  # the host that the path is of, where several share a catalog
     values: Mapping[str, Any] = field(default_factory=dict)  # the further columns that were asked for
 
 

@@ -284,7 +284,8 @@ def current_session() -> Session | None:
         return session
     try:
         use_masking_settings()
-        return JoinedSession(open_session_here(link.path) or join_events(link.path))
+        known = open_session_here(link.path)
+        return JoinedSession(known if known is not None and not known.is_closed else join_events(link.path))
     except RuncardError as error:
         warn_caller(f"this process is not recorded in a session: {error}")
         return None

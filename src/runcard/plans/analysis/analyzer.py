@@ -242,7 +242,7 @@ class _SourceAnalyzer:
         declared, privates = self._class_of(method)
         text = self.code.text_of(method.node)
         called = {name: self.code.text_of(body) for name, body in privates.items() if name in text}
-        constants = {name: value for name, value in self.literals.known().items() if name in text}
+        constants = {name: value for name, value in self.literals.recorded().items() if name in text}
         parts = [str(target), text, sorted(called.items()), sorted(declared.attributes.items())]
         facts = [*parts, sorted(constants.items()), self._options.is_deep]
         return sha256_bytes(repr(facts).encode("utf-8", "surrogatepass")).hex

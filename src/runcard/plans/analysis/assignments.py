@@ -54,7 +54,7 @@ _MAKERS = {
 _SEQUENCES = {"begin", "then", "else", "parenthesized_statements", "body_statement", "block_body"}
 
 
-class Assignment(NamedTuple):
+class VariableAssignment(NamedTuple):
     """One assignment of a variable."""
 
     value: Node | None  # None: not known
@@ -67,14 +67,14 @@ class Assignments:
     """All assignments so far, in the order of the text."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[Assignment]] = {}
+        self._known: dict[str, list[VariableAssignment]] = {}
         self.path: Path = ()  # of the place that is being read
         self.blocks: tuple[int, ...] = ()
 
     def add(self, name: str, value: Node | None, *, is_default: bool = False) -> None:
-        self._known.setdefault(name, []).append(Assignment(value, self.path, self.blocks, is_default))
+        self._known.setdefault(name, []).append(VariableAssignment(value, self.path, self.blocks, is_default))
 
-    def of(self, name: str) -> list[Assignment]:
+    def of(self, name: str) -> list[VariableAssignment]:
         return self._known.get(name, [])
 
     def single_value(self, name: str) -> Node | None:
@@ -82,7 +82,7 @@ class Assignments:
         known = self.of(name)
         return known[0].value if len(known) == 1 else None
 
-    def path_to(self, assignment: Assignment) -> Path | None:
+    def path_to(self, assignment: VariableAssignment) -> Path | None:
         """What must hold for an assignment to have been made; None if it cannot be told or was surely not made."""
         if assignment.blocks != self.blocks[: len(assignment.blocks)]:
             return None
@@ -122,7 +122,7 @@ class PresenceReader:
         finally:
             self._reading.discard(name)
 
-    def _folded(self, variable: Node, known: list[Assignment], predicate: str | None) -> Truth:
+    def _folded(self, variable: Node, known: list[VariableAssignment], predicate: str | None) -> Truth:
         truth: Condition | bool = False  # a local variable that was not assigned is nil
         unclear = 0
         if variable.type != "identifier" and self._assignments.path_to(known[0]):

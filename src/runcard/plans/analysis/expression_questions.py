@@ -13,6 +13,7 @@ from runcard.plans.analysis.phrases import (
     flag_phrases,
     gerund,
     predicate_phrases,
+    quantity_phrases,
     result_phrases,
     setting_phrases,
 )
@@ -54,6 +55,7 @@ _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
 _REMOVALS = {"delete", "delete!"}  # from a hash or list, when the argument is a literal
 _LONGEST_PATTERN = 40
 _VARIABLES = {"identifier", "instance_variable"}
+_QUANTITIES = {"any", "all", "none", "one"}
 _SETTINGS = {"setting", "settings", "config", "configuration", "features", "flags"}
 _COUNTS = {"size", "length", "count"}
 _SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
@@ -215,6 +217,8 @@ class ExpressionQuestions:
         ):
             extra = argument_nouns(self._code, node)
         wording = self._predicate_wording(word, pair, owner, extra or self._odd_argument(node))
+        if word in _QUANTITIES and field_of(node, "block") is not None:
+            wording = quantity_phrases(noun_of(owner.name) if owner else "", word)
         pair = _named(pair, wording, extra)
         whole = f"{owner.name}_{pair_of(word).positive}" if owner else pair_of(word).positive
         whole = f"{whole}_{extra}" if extra else whole
@@ -264,7 +268,8 @@ class ExpressionQuestions:
             is_setting = owner.rpartition(" ")[2] in _SETTINGS
             phrases = setting_phrases(owner, name, "") if is_setting else flag_phrases(owner, name)
         if phrases is None and node.type == "call" and method is not None:
-            phrases = result_phrases(owner, name, "")
+            takes = bool(children(field_of(node, "arguments")))
+            phrases = result_phrases(owner, name, takes_arguments=takes)
         if phrases is None:
             return None
         yes, no = phrases.positive, phrases.negative

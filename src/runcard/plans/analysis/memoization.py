@@ -24,7 +24,7 @@ def is_memoization(code: Code, node: Node) -> bool:
     body = field_of(node, "body") or field_of(node, "consequence")
     if test is None or body is None or field_of(node, "alternative") is not None:
         return False
-    kept = _kept(code, test)
+    kept = _tested_variable(code, test)
     statements = children(body) if body.type == "then" else [body]
     if not statements:
         return False
@@ -55,7 +55,7 @@ def _leads_to(code: Code, test: Node, value: str) -> bool:
     return value.startswith("@") and value in operands and all(value.startswith(text) for text in operands)
 
 
-def _kept(code: Code, test: Node) -> str | None:
+def _tested_variable(code: Code, test: Node) -> str | None:
     """The variable of the object that a test asks for: `@x`, `!@x`, `@x.nil?`, `defined?(@x)`."""
     at: Node | None = test
     while at is not None and at.type in {"unary", "parenthesized_statements"}:

@@ -37,6 +37,7 @@ PREPOSITIONS = {
 _ENDINGS = re.compile(r"\w{2,}(?:ed|able|ible|ive|ous|ful|less|ic|ical|ial|ing|ish|ant|ent|ary|ory)")
 _STATES_OF_BEING = re.compile(
     r"\w+(?:ity|tion|sion|ness|ship|ance|ence|ment|access|right|rights|permission|permissions)"
+    r"|id|ids|name|email|url|token|key|password|address"
 )
 _AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
 _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
@@ -52,6 +53,8 @@ class Phrases(NamedTuple):
 
 def is_plural(noun: str) -> bool:
     words = noun.split()
+    if not words or words[-1] in PREPOSITIONS or words[-1] == "was":
+        return False
     head = next((words[at - 1] for at in range(1, len(words)) if words[at] in PREPOSITIONS), "")
     last = head or noun.rpartition(" ")[2]
     return last in _IRREGULAR_PLURALS or (
@@ -71,18 +74,36 @@ def article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def result_phrases(owner: str, method: str, argument: str) -> Phrases | None:
+def quantity_phrases(owner: str, word: str) -> Phrases:
+    """The clauses of `any?`, `all?`, `none?` and `one?` with a block."""
+    counts = {
+        "any": ("some", "no"),
+        "all": ("all", "not all"),
+        "none": ("no", "some"),
+        "one": ("one of", "not one of"),
+    }
+    yes, no = (f"{count} {owner or 'items'} match" for count in counts[word])
+    return Phrases("", yes, no)
+
+
+def result_phrases(owner: str, method: str, *, takes_arguments: bool) -> Phrases | None:
     """The clauses for a method whose name is a verb and whose result is tested for presence; None for any other."""
     words = method.split("_")
     if words[0] == "find":
         rest = [word for word in words[1:] if word not in {"by", "with", "for", "all", "each"}]
-        subject = " ".join(rest) if rest and "by" not in words else owner
+        subject = " ".join([*rest, owner]).strip() if rest and "by" not in words else owner
         if not subject:
             return Phrases("", "a record is found", "no record is found")
         return Phrases(subject, f"{being(subject)} found", f"{being(subject)} not found")
-    if len(words) < 2 or words[0] not in VERBS or words[0] in ADJECTIVES or words[1] in PREPOSITIONS:
+    if (
+        not takes_arguments
+        or len(words) < 2
+        or words[0] not in VERBS
+        or words[0] in ADJECTIVES
+        or words[1] in PREPOSITIONS
+    ):
         return None
-    name = " ".join(filter(None, (gerund(words[0]), *words[1:], argument)))
+    name = " ".join((gerund(words[0]), *words[1:]))
     return Phrases(name, "returns a value", "returns nothing")
 
 
@@ -98,7 +119,7 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     subject = " ".join(filter(None, (owner, *words[:split])))
     rest = words[split:]
     positive, negative = _verb_phrase(rest, subject)
-    if argument and split and len(rest) == 1:  # `column_exists?(:name)`
+    if argument and split and len(rest) == 1 and rest[0] not in PREPOSITIONS:  # `column_exists?(:name)`
         subject = f"{subject} {argument}"
     elif argument:
         positive, negative = f"{positive} {argument}", f"{negative} {argument}"
@@ -177,6 +198,8 @@ def _split(words: list[str]) -> int:
         if word in _MODALS.keys() | _AUXILIARIES or _is_participle(word):
             return at
         if is_last and (_is_third_person(word) or _is_adjective(word)):
+            return at
+        if at == len(words) - 1 and word in {"in", "on"}:  # `domain_in?(domain, list)`
             return at
     return 0
 

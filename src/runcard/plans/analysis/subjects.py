@@ -9,6 +9,7 @@ from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 LONGEST_NAME = 60
+_NOT_NOUNS = {"splat_argument", "hash_splat_argument", "pair", "lambda"}
 _MOST_WORDS = 3  # of an argument in a name
 _BLANKS = re.compile(r"\s+")
 _KEY = re.compile(r"""\[(?::(\w+)|['"](\w+)['"])\]""")  # `[:id]` and `["id"]` are the same
@@ -16,6 +17,7 @@ _TRY = re.compile(r"\.try\(:(\w+)\)")
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
 _CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze", "try"}
+_QUERIES = {"where", "new"}  # not said: a query is named by its keys
 _KEYED = {"params": "param", "options": "option", "opts": "option"}  # `params[:id]` is the id param
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
@@ -68,7 +70,7 @@ def is_plain(code: Code, node: Node) -> bool:
         ):
             return False
         at = field_of(at, "receiver") or owner
-    return at is not None and at.type in _WORDS | {"self"}
+    return at is not None and at.type in _WORDS  # `self.x` may be another value than the variable `x`
 
 
 def name_of(code: Code, node: Node) -> str:
@@ -82,17 +84,13 @@ def argument_words(code: Code, node: Node) -> str:
 
 
 def argument_nouns(code: Code, node: Node) -> str:
-    """The only argument of a call, as a part of a name, if it is short."""
+    """The last argument of a call, as a part of a name, if it is short."""
     arguments = [part for part in children(field_of(node, "arguments")) if part.type != "block_argument"]
-    if len(arguments) != 1 or arguments[0].type in {
-        "splat_argument",
-        "hash_splat_argument",
-        "pair",
-        "lambda",
-    }:
+    if not arguments or arguments[-1].type in _NOT_NOUNS:
         return ""
-    argument = field_of(arguments[0], "left") if arguments[0].type == "assignment" else None
-    name = name_of(code, argument or arguments[0])
+    last = arguments[-1]
+    argument = field_of(last, "left") if last.type == "assignment" else None
+    name = name_of(code, argument or last)
     return name if name.count("_") <= _MOST_WORDS and name != "value" else ""
 
 
@@ -128,11 +126,13 @@ def _words(code: Code, node: Node) -> list[str]:
                 name = ""
             words += [
                 *reversed(_argument_words(code, at, name)),
-                "" if name in _CONVERSIONS else name,
+                "" if name in _CONVERSIONS | _QUERIES else name,
             ]
             if name == "current" and receiver is not None and receiver.type in _CONSTANTS:
                 words[-1:] = [_word(code, receiver), "current"]  # User.current is the current user
                 return words[::-1]
+            if name in {"first", "last"} and receiver is not None and _is_query(code, receiver):
+                words.pop()  # `where(email: x).first` is named by the query
             at = receiver
         elif kind == "element_reference":
             words += reversed(_literal_words(code, at))
@@ -146,12 +146,20 @@ def _words(code: Code, node: Node) -> list[str]:
     return [*words[-2::-1], ending] if ending else words[::-1]
 
 
+def _is_query(code: Code, node: Node) -> bool:
+    method = field_of(node, "method") if node.type == "call" else None
+    return method is not None and code.text_of(method) == "where"
+
+
 def _argument_words(code: Code, call: Node, name: str) -> list[str]:
     """The arguments of a call that are a part of its name: literals, and what follows `of` or `for`."""
+    arguments = children(field_of(call, "arguments"))
+    if name == "where":  # `where(email: x)` is `with email`
+        keys = [field_of(part, "key") for part in arguments if part.type == "pair"]
+        return ["with", slug(code.text_of(keys[0]))] if len(keys) == 1 and keys[0] is not None else []
     literals = _literal_words(code, field_of(call, "arguments"))
     if literals or name.rpartition("_")[2] not in PREPOSITIONS:
         return literals
-    arguments = children(field_of(call, "arguments"))
     is_short = len(arguments) == 1 and arguments[0].type in _WORDS
     return [_word(code, arguments[0])] if is_short else []
 

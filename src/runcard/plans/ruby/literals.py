@@ -37,7 +37,7 @@ class Literals:
         """Record the value of a constant or variable."""
         self._remembered[name] = self.value(node)
 
-    def known(self) -> Mapping[str, Value]:
+    def recorded(self) -> Mapping[str, Value]:
         """The values of all constants and variables that were recorded."""
         return self._remembered
 

@@ -23,7 +23,6 @@ from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lo
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own, own_entry
 from runcard.store.remove_tree import remove_tree
-from runcard.store.sessions.live_start import reserved_name
 
 _MARK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SECOND = timedelta(seconds=1)
@@ -77,6 +76,8 @@ class SessionDirectory:
 
     def _create(self, session_id: str, moment: datetime) -> tuple[str, datetime]:
         """Create the directory, in the first second from this moment on that no other collection of this session has."""
+        from runcard.store.sessions.live_start import reserved_name  # noqa: PLC0415 - readers of sessions need none
+
         reserved = None if self._is_reserved else reserved_name(self.store, session_id)
         while True:
             path = layout.collection(self.store, session_id, moment)

@@ -12,6 +12,8 @@ _EXTRAS = {
     "ruby": (("tree_sitter", "tree_sitter_ruby"), "test plans for Ruby code: `runcard plan`"),
     "tokens": (("splintr",), "counting the tokens of input files"),
     "arrow": (("pyarrow",), "Parquet files: `runcard export --to parquet`; tables of `runcard.Catalog`"),
+    "postgres": (("psycopg",), "the catalog in PostgreSQL: the setting `catalog.url`"),
+    "mcp": (("mcp",), "the MCP server: `runcard mcp`"),
     "sdk": (("anthropic", "openai", "google.genai"), "the vendors' libraries, for `runcard.watch`"),
 }  # modules that each extra installs, and what it gives
 _METERED = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}

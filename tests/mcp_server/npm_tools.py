@@ -1,0 +1,24 @@
+"""The official test programs of the protocol, from npm: `scripts/install_clients.py` installs them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from meter.agents import CLIENTS
+
+NODE = CLIENTS / "bin" / "node22"
+TIMEOUT = 240  # seconds
+
+
+def run_tool(name: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program with the version of Node that it needs."""
+    program = CLIENTS / "bin" / name
+    if not (program.exists() and NODE.exists()):
+        pytest.skip(f"NOT TESTED: {name}, since it is not installed: scripts/install_clients.py")
+    env = {"HOME": str(cwd), "PATH": os.environ["PATH"], "NO_COLOR": "1"}
+    command = [str(NODE), str(program.resolve()), *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )

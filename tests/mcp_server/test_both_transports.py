@@ -1,0 +1,82 @@
+"""The client of the official package calls every tool over stdio and over HTTP. It checks each answer against its schema."""
+
+import sys
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from acceptance.command import environment
+from mcp_server.every_tool import calls, make_project, with_run
+from mcp_server.http_server import HttpServer
+
+Transport = Literal["stdio", "http"]
+
+
+class _Connection:
+    """A client of a new server."""
+
+    def __init__(self, transport: Transport, place: Path) -> None:
+        self._transport, self._place = transport, place
+        self._processes, self._tasks = ExitStack(), AsyncExitStack()
+
+    async def __aenter__(self) -> Client:
+        if self._transport == "stdio":
+            arguments = ["-m", "runcard", "mcp", "--allow-write"]
+            command = StdioServerParameters(
+                command=sys.executable, args=arguments, cwd=self._place, env=environment()
+            )
+            return await self._tasks.enter_async_context(Client(stdio_client(command)))
+        server = self._processes.enter_context(HttpServer(self._place, "--allow-write"))
+        client = await self._tasks.enter_async_context(create_mcp_http_client(headers=server.header))
+        transport = streamable_http_client(server.url, http_client=client)
+        return await self._tasks.enter_async_context(Client(transport))
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.aclose()
+        self._processes.close()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_every_tool_is_listed_and_called(transport: Transport, tmp_path: Path) -> None:
+    place = make_project(tmp_path)
+
+    async def work() -> None:
+        async with _Connection(transport, place) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == {name for name, _ in calls()}
+            run_id = ""
+            for name, arguments in calls():
+                result = await client.call_tool(name, with_run(arguments, run_id))
+                assert not result.is_error, (name, result.content)
+                answer: Any = result.structured_content
+                run_id = run_id or answer["run_id"]
+
+    anyio.run(work)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_wrong_id_is_an_error_with_a_hint(transport: Transport, tmp_path: Path) -> None:
+    place = make_project(tmp_path)
+
+    async def work() -> None:
+        async with _Connection(transport, place) as client:
+            for name, arguments in (
+                ("get_record", {"record": "run-nonsense"}),
+                ("verify_record", {"record": "run-nonsense"}),
+                ("record_run_finish", {"run_id": "run-nonsense"}),
+                ("collect_team_artifacts", {"team_session_id": "no-such-team"}),
+            ):
+                result = await client.call_tool(name, arguments)
+                assert result.is_error, name
+                text: Any = result.content[0]
+                assert "nonsense" in text.text or "no-such-team" in text.text
+            answer: Any = (await client.call_tool("list_records", {})).structured_content
+            assert answer["total"] == 2  # the server goes on, and nothing was made
+
+    anyio.run(work)
