@@ -91,6 +91,14 @@ def test_a_killed_session_is_closed_with_what_was_recorded() -> None:
     assert os.listdir("artifacts/.open") == []
 
 
+def test_a_second_session_with_the_id_of_a_dead_one_says_how_to_close_that() -> None:
+    killed()
+    with pytest.warns(
+        runcard.RuncardWarning, match="is open already, in .*; run `runcard close team-1` first"
+    ):
+        runcard.Session("team-1").start()
+
+
 def test_a_living_session_is_left_alone_and_can_be_stored_so_far() -> None:
     process = started()
     live = layout.live_session(os.path.abspath("artifacts"), "team-1")
