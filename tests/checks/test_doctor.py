@@ -83,7 +83,16 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert "none found" in outcome.out
     assert doctor(cli).keys() == {
-        *("runcard", "python", "platform", "session_files", "searched_stores", "stores", "settings"),
+        *(
+            "runcard",
+            "python",
+            "platform",
+            "session_files",
+            "searched_stores",
+            "stores",
+            "catalog",
+            "settings",
+        ),
         *("installed", "hooks", "catalog", "clients", "extras", "disks", "warnings"),
     }
 

@@ -40,7 +40,7 @@ class DatabaseEngine(Protocol):
     host: str  # of the stores that this process sees; "" where a catalog belongs to one machine
     hint: str  # what to do when it cannot be used
     failures: tuple[type[Exception], ...]
-    indexes: Mapping[str, str]  # that make questions fast, by name
+    indexes: Mapping[str, str]  # that are made when a store was read, by name
 
     def open(self) -> None: ...
 

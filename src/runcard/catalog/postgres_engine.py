@@ -22,7 +22,6 @@ from runcard.catalog.postgres_tables import (
     ADD_TOTALS,
     DROP_EMPTY_TOTALS,
     INDEXED_TEXTS,
-    INDEXES,
     LONGEST_NAME,
     SCHEMA,
     copy_types,
@@ -59,7 +58,7 @@ class PostgresEngine:
     """A connection to a server."""
 
     hint = _HINT
-    indexes: Mapping[str, str] = INDEXES
+    indexes: Mapping[str, str] = {}  # they are made with the tables: later, writers would wait for them
 
     def __init__(self, url: str) -> None:
         if not is_well_formed(url):

@@ -56,7 +56,7 @@ DROP_EMPTY_TOTALS = tables.DROP_EMPTY_TOTALS.replace("value = ?", "md5(value) = 
     "model = ?", "md5(model) = md5(?)"
 )
 
-INDEXES = {
+_INDEXES = {
     "records_by_id": "records USING hash (record_id)",
     "records_by_start": "records (started DESC NULLS LAST, id)",
     "records_by_cost": "records (cost DESC NULLS LAST, id)",
@@ -89,7 +89,8 @@ def create_statements() -> list[str]:
     """The statements that make the tables and views of a catalog, in the schema that is chosen."""
     own = [_table(statement) for statement in without_comments(TABLES).split(";") if statement.strip()]
     views = [f"CREATE VIEW {name} AS {postgres_view(select)}" for name, select in VIEWS.items()]
-    return [*own, *_by_record(), _FUNCTIONS, FIRST_ROWS, *views]
+    indexes = [f"CREATE INDEX {name} ON {columns}" for name, columns in _INDEXES.items()]
+    return [*own, *_by_record(), *indexes, _FUNCTIONS, FIRST_ROWS, *views]
 
 
 def without_comments(sql: str) -> str:

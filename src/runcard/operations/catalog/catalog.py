@@ -45,7 +45,6 @@ class CatalogUsage:
 
     id: str
     path: Path  # of the record: its directory, or its archive
-    stored_on: str | None  # the host that the path is of, where several share a catalog
     status: str | None
     started: datetime | None
     ended: datetime | None
@@ -62,6 +61,7 @@ class CatalogUsage:
     cost: Decimal | None
     known_cost: Decimal | None  # beside an unknown cost: the part that is known
     at_least: bool  # the figures are lower bounds
+    stored_on: str | None  # the host that the path is of, where several share a catalog
     values: Mapping[str, Any] = field(default_factory=dict)  # the further columns that were asked for
 
 
