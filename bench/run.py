@@ -3,7 +3,7 @@
 make bench                     everything at full size, about 15 minutes on two quiet cores
 make bench ARGS=--quick        smaller sizes, about 3 minutes
 make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
-                               collecting, archiving, verifying, journals, plans, ruby, transcripts, catalog
+                               collecting, archiving, verifying, journals, plans, ruby, transcripts, catalog, mcp
 make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
@@ -25,6 +25,7 @@ from bench import (
     hashing,
     journals,
     masking,
+    mcp,
     metering,
     plans,
     recording,
@@ -61,6 +62,7 @@ PARTS: dict[str, Part] = {
     "ruby": ruby.measure,
     "transcripts": transcripts.measure,
     "catalog": catalog.measure,
+    "mcp": mcp.measure,
 }
 OPTIONS = {"--quick", "--save"}
 

@@ -59,6 +59,26 @@ def test_the_words_of_the_command_are_those_of_the_operation() -> None:
     assert ls._WHATS == WHATS == tuple(DEFAULT_COLUMNS)
 
 
+def test_an_unknown_cost_is_no_empty_cell_whatever_the_columns(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with runcard.record("outputs", model="strange-model", strict=True) as run:
+        run.add_usage({"input": 1000, "output": 200})
+    with runcard.record("outputs", model="no-call", strict=True):
+        pass
+    table = cli("ls", "--columns", "model,cost", "--sort", "model").out
+    assert [line.split() for line in table.splitlines()] == [
+        ["model", "cost"],
+        ["no-call"],
+        ["strange-model", "unknown"],
+    ]
+    assert (
+        cli("ls", "--columns", "model,cost", "--sort", "model", "--csv").out
+        == "model,cost\nno-call,\nstrange-model,\n"
+    )
+
+
 @pytest.mark.usefixtures("project")
 def test_all_records_are_listed_newest_first(cli: Cli) -> None:
     found = records(cli)

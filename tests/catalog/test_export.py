@@ -283,6 +283,7 @@ def test_the_result_as_json(cli: Cli) -> None:
         (("@latest", "--tag", "x"), "--tag is for tables"),
         (("@latest", "--progress"), "--progress is for tables"),
         ((), "Missing argument 'RUN'."),
+        (("runs",), "runs is a table, not a run"),
         (("@latest", "--to", "csv"), "there is no table '@latest'"),
         (("--to", "csv", "--where", "cost >"), "in the condition, after cost > a value is missing"),
         (("--to", "csv", "--where", "no = 1"), "there is no column 'no'"),

@@ -58,6 +58,7 @@ _WORDS_OF_A_SERVER = {
         ("DELETE FROM records", "only reading is allowed"),
         ("INSERT INTO stores (path) VALUES ('x')", "only reading is allowed"),
         ("UPDATE records SET cost = 0", "only reading is allowed"),
+        ("UPDATE v1_runs SET id = 1", "only reading is allowed"),
         ("DROP TABLE records", "only reading is allowed"),
         ("CREATE TEMP TABLE t (x)", "only reading is allowed"),
         ("ATTACH 'other.db' AS other", "only reading is allowed"),

@@ -12,7 +12,7 @@ from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
-from runcard.cli.command_groups import COMMANDS, EXAMPLE, GROUPS, module_of, root_help
+from runcard.cli.command_groups import COMMANDS, EXAMPLE, GROUPS, SYNONYMS, module_of, root_help
 from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.verbosity import reset_verbosity
 
@@ -96,6 +96,10 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
             "Error: No such command 'valdate'. Did you mean 'validate'?\n  hint: see `runcard --help`\n",
         ),
         (
+            ["search", "x"],
+            "Error: No such command 'search'. Did you mean 'ls'?\n  hint: see `runcard --help`\n",
+        ),
+        (
             ["plan", "lst"],
             "Error: No such command 'lst'. Did you mean 'list'?\n  hint: see `runcard plan --help`\n",
         ),
@@ -107,6 +111,7 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         "option",
         "command of a group",
         "typo",
+        "another word",
         "in a group",
     ],
 )
@@ -146,6 +151,11 @@ def test_an_interrupt_while_a_command_is_imported_is_130(
     monkeypatch.setattr(function, interrupted)
     done = cli(command, "x")
     assert (done.code, done.out, done.err) == (130, "", "Error: interrupted\n")
+
+
+def test_other_words_for_commands_lead_to_commands() -> None:
+    assert set(SYNONYMS.values()) <= COMMANDS.keys()
+    assert not SYNONYMS.keys() & COMMANDS.keys()
 
 
 def test_no_command_is_in_two_groups() -> None:

@@ -121,6 +121,13 @@ def test_a_foreign_web_page_is_refused(server: HttpServer, origin: str) -> None:
     assert server.error(INITIALIZE, {"Origin": value})[0] == 403
 
 
+def test_answers_are_sent_at_once() -> None:
+    """asyncio switches off the delay of small packets only for a socket that names its protocol."""
+    listener = http.listen("127.0.0.1", 0)
+    assert listener.listening.proto == socket.IPPROTO_TCP
+    listener.listening.close()
+
+
 def test_two_hosts_are_refused(server: HttpServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         own = f"Host: 127.0.0.1:{server.port}\r\n"

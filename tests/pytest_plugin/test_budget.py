@@ -162,6 +162,7 @@ def test_a_wrong_marker_fails_the_test_before_it_starts(project: Project, server
     result.stdout.fnmatch_lines(
         ["llm_budget has an unknown argument, dollars", "hint: write @pytest.mark.llm_budget(usd=0.05)*"]
     )
+    result.stdout.no_fnmatch_line("*another exception occurred*")
     assert server.asked == []
 
 

@@ -86,11 +86,14 @@ def _damaged(error: sqlite3.Error) -> CatalogError | None:
     return CatalogError(f"the catalog is damaged: {error}", is_damaged=True)
 
 
+_REFUSALS = ("not authorized", "prohibited", "cannot modify")  # the last one: a view
+
+
 def _refused(error: sqlite3.Error, seconds: float) -> UsageError:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return UsageError(f"the query took longer than {seconds:g} s", hint="ask for less, or pass --timeout")
-    if code == sqlite3.SQLITE_AUTH or "not authorized" in str(error) or "prohibited" in str(error):
+    if code == sqlite3.SQLITE_AUTH or any(text in str(error) for text in _REFUSALS):
         return UsageError(f"only reading is allowed: {error}", hint="write one SELECT")
     if code == sqlite3.SQLITE_NOMEM or isinstance(error, MemoryError):
         return UsageError("the query needs too much memory", hint="ask for less")

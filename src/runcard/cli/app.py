@@ -4,7 +4,7 @@ import os
 
 import click
 
-from runcard.cli.command_groups import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, module_of
+from runcard.cli.command_groups import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, SYNONYMS, module_of
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.lazy_group import LazyGroup
 from runcard.cli.options import verbosity_options
@@ -28,6 +28,7 @@ class _Root(LazyGroup):
     cls=_Root,
     module_of=module_of,
     table=COMMANDS,
+    synonyms=SYNONYMS,
     params=list(verbosity_options()),
     help=ABOUT,
     epilog=f"\b\nExample:\n  {EXAMPLE}\n\n{EXITS}",

@@ -63,6 +63,25 @@ COMMANDS: dict[str, str] = {
     name: about for commands in GROUPS.values() for name, (_, about) in commands.items()
 }
 
+SYNONYMS = {  # words that people try, and the command that does it; only for the hint
+    **dict.fromkeys(("record", "exec", "start"), "run"),
+    **dict.fromkeys(("recover", "resume", "stop"), "close"),
+    **dict.fromkeys(("search", "find", "runs", "sessions", "metrics"), "ls"),
+    "compare": "diff",
+    **dict.fromkeys(("tokens", "usage", "spend", "report", "stats"), "costs"),
+    "sql": "query",
+    **dict.fromkeys(("origin", "lineage", "provenance", "trace"), "whence"),
+    "history": "ledger",
+    **dict.fromkeys(("check", "audit"), "verify"),
+    **dict.fromkeys(("tag", "note", "annotate", "score"), "amend"),
+    **dict.fromkeys(("delete", "remove"), "rm"),
+    **dict.fromkeys(("clean", "gc"), "prune"),
+    "setup": "install",
+    **dict.fromkeys(("serve", "server"), "mcp"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    "status": "doctor",
+}
+
 ABOUT = "Record AI runs; show, verify and archive the records."
 EXAMPLE = "runcard run -- python generate.py"
 EXITS = "Exit codes: 0 success, 1 error or failed check, 2 warnings, 64 wrong usage."

@@ -15,10 +15,18 @@ from runcard.cli.options import click_decorator, verbosity_options
 class LazyGroup(click.Group):
     """Commands by name, with a line about each; `module_of` names the module that has the `command`."""
 
-    def __init__(self, *, module_of: Callable[[str], str], table: dict[str, str], **options: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *,
+        module_of: Callable[[str], str],
+        table: dict[str, str],
+        synonyms: dict[str, str] | None = None,  # other words for commands, for the hint
+        **options: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(**options)
         self._module_of = module_of
         self._table = table
+        self._synonyms = synonyms or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self._table)
@@ -52,7 +60,8 @@ class LazyGroup(click.Group):
     def _suggestion(self, name: str) -> str:
         from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong command
 
-        close = get_close_matches(name, self._table, n=1)
+        meant = self._synonyms.get(name)
+        close = [meant] if meant else get_close_matches(name, self._table, n=1)
         return f" Did you mean '{close[0]}'?" if close else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

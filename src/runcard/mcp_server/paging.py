@@ -163,7 +163,7 @@ class _ExcerptBuilder:
         room = budget - _MARK_BYTES - json_size(pointer)
         if isinstance(value, str):
             head = text_head(value, max(1, room))
-            return {"head": head, MARK: self._mark(pointer, len(head), len(value), "characters")}
+            return {MARK: self._mark(pointer, len(head), len(value), "characters") | {"head": head}}
         if isinstance(value, list):
             pointers = [f"{pointer}/{number}" for number in range(len(value))]
             items, _ = self.head(value, pointers, room)

@@ -6,7 +6,6 @@ its end, the requests that it sent are answered, if it still listens, and the se
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import re
@@ -166,13 +165,17 @@ def _read_lines(
     reader: LineReader, loop: asyncio.AbstractEventLoop, lines: "asyncio.Queue[Line | None]"
 ) -> None:
     line: Line | None = (b"", False)
-    with contextlib.suppress(RuntimeError, asyncio.CancelledError):  # the loop has ended
-        while line is not None:
-            try:
-                line = reader.next_line()
-            except OSError:
-                line = None
-            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+    while line is not None:
+        try:
+            line = reader.next_line()
+        except OSError:
+            line = None
+        passing = lines.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(passing, loop).result()
+        except (RuntimeError, asyncio.CancelledError):  # the loop has ended
+            passing.close()
+            return
 
 
 def _write(descriptor: int, data: bytes) -> None:

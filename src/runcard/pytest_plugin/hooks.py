@@ -139,10 +139,13 @@ class CallRecorderHooks:
         if log is None:
             return (yield)
         log.phase = "call"
+        message = None
         try:
             self._budget = budget_of(item)  # fixtures may have added the marker
         except UsageError as error:
-            pytest.fail(f"{error}\nhint: {error.hint}", pytrace=False)
+            message = f"{error}\nhint: {error.hint}"
+        if message is not None:  # here, so that the report has no second error
+            pytest.fail(message, pytrace=False)
         result = yield
         if self._budget is not None and not log.has_open_calls:
             self._check_budget(log.figures())

@@ -6,12 +6,14 @@ of its own, and never closes the session. A session without a process has one jo
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet, finalize
 
-from runcard.documents.run.events import SECRETS_MASKED, WARNING_ADDED
+from runcard.documents.run.events import MODEL_CALLED, SECRETS_MASKED, USAGE_INCOMPLETE, WARNING_ADDED
+from runcard.documents.session.live_events import INSTANCE_STARTED
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
@@ -20,15 +22,12 @@ from runcard.observe.clock import Clock
 from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.events import EventRecorder
 from runcard.store.journal import ClosedJournalError, JournalWriter
-from runcard.store.locks import lock_folder
 from runcard.store.sessions.directory import Modes
-from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark
+from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark, lock_live
 from runcard.store.sessions.live_start import LiveStart
 
 if TYPE_CHECKING:
     from runcard.accounting import Prices
-
-_LOCK_TIMEOUT = 30.0  # seconds that a command waits for others that add to the same session
 
 _all_events: WeakSet["SessionEvents"] = WeakSet()
 
@@ -62,7 +61,7 @@ class SessionEvents:
         self._turn = threading.RLock()
         self._is_writing = False
         self._pending: list[tuple[str, JsonObject, str, str | None]] = []
-        self._lost = 0
+        self._lost = _LostEvents()
         self._mark = live_mark(path)
         _all_events.add(self)
 
@@ -121,14 +120,12 @@ class SessionEvents:
     def _write(self, event: str, payload: JsonObject, level: str, instance_id: str | None) -> None:
         try:
             with self._own_journal() as journal:
+                for name, about, own in self._lost.events():
+                    journal.append(self._fields(name, "warning", own), about)
+                self._lost.clear()
                 journal.append(self._fields(event, level, instance_id), payload)
-                if self._lost:
-                    message = f"{self._lost} events could not be written"
-                    lost: JsonObject = {"type": "events-lost", "message": message}
-                    journal.append(self._fields(WARNING_ADDED, "warning", None), lost)
-                    self._lost = 0
         except (RuncardError, OSError):
-            self._lost += 1
+            self._lost.add(event, payload, instance_id)
             raise
 
     def _fields(self, event: str, level: str, instance_id: str | None) -> JsonObject:
@@ -140,7 +137,7 @@ class SessionEvents:
         if self._journal is not None and self.is_owner:
             yield self._journal
         elif self.start.is_detached:
-            with lock_folder(self.path, timeout=_LOCK_TIMEOUT):
+            with lock_live(self.path):
                 self._check_open()
                 journal = continue_journal(self.path, self.start.name)
                 try:
@@ -210,9 +207,40 @@ class SessionEvents:
         return self._clock.timestamp()
 
     def reset_after_fork(self) -> None:
-        """In a forked child: another thread of the parent may have held the lock, and pending events are the parent's."""
+        """In a forked child: another thread of the parent may have held the lock, and events that wait are the parent's."""
         self._turn, self._is_writing = threading.RLock(), False
         self._pending.clear()
+        self._lost.clear()
+
+
+class _LostEvents:
+    """Events that could not be written. What is said of them later keeps sums from being taken for complete."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._count = 0
+        self._starts: dict[str | None, JsonObject] = {}  # by agent: without its start, nothing of it counts
+        self._calls: Counter[str | None] = Counter()  # by agent
+
+    def add(self, event: str, payload: JsonObject, instance_id: str | None) -> None:
+        self._count += 1
+        if event == INSTANCE_STARTED:
+            self._starts[instance_id] = payload
+        elif event in (MODEL_CALLED, USAGE_INCOMPLETE):
+            self._calls[instance_id] += 1
+
+    def events(self) -> Iterator[tuple[str, JsonObject, str | None]]:
+        """The events to write instead: their names, payloads and agents."""
+        if self._count:
+            message = f"{self._count} events could not be written"
+            yield WARNING_ADDED, {"type": "events-lost", "message": message}, None
+        for own, payload in self._starts.items():
+            yield INSTANCE_STARTED, payload, own
+        for own, calls in self._calls.items():
+            reason = f"{calls} {'call' if calls == 1 else 'calls'} could not be recorded"
+            yield USAGE_INCOMPLETE, {"reason": reason, "hint": None, "calls": calls}, own
 
 
 def event_fields(

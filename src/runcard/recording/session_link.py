@@ -16,7 +16,7 @@ from runcard.files import is_safe_id, printable
 if TYPE_CHECKING:
     from runcard.recording.session_events import SessionEvents
 
-_PASSED_ON = (MODEL_CALLED, USAGE_INCOMPLETE)  # events of a run that its session has as well
+PASSED_ON = (MODEL_CALLED, USAGE_INCOMPLETE)  # events of a run that its session has as well
 
 SESSION_DIR = "RUNCARD_SESSION_DIR"
 SESSION_ID = "RUNCARD_SESSION"
@@ -96,7 +96,7 @@ def pass_on(link: SessionLink, run_id: str, event: str, payload: JsonObject, lev
 
     A run that belongs to no agent keeps its calls for itself.
     """
-    if event in _PASSED_ON and link.instance_id is not None:
+    if event in PASSED_ON and link.instance_id is not None:
         _events_of(link).write(event, payload | {"run_id": run_id}, level, link.instance_id)
 
 

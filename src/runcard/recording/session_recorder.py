@@ -309,7 +309,8 @@ def started_instances(live: str) -> "list[tuple[str, JsonObject]]":
 
 def unrecorded(options: SessionOptions, error: Exception) -> SessionEvents:
     """A session that is not recorded, so that the user's code can go on."""
-    warn_caller(f"this session is not recorded: {error}")
+    hint = getattr(error, "hint", None)
+    warn_caller(f"this session is not recorded: {error}{f'; {hint}' if hint else ''}")
     clock = Clock()
     name = directory_names.session_name(clock.started, options.session_id)
     document: JsonObject = {"team_session_id": options.session_id, "directory": name, "process": {}}

@@ -230,7 +230,8 @@ def _candidate(match: RecordMatch) -> str:
     if isinstance(document, Team):
         data = document.to_dict()
         stored = "imported" if data.get("origin_session") else "collected"
-        times = f"worked {work_start(data)} to {work_end(data)}, {stored} {data['created_at']}"
+        stored_at = (data.get("audit") or {}).get("collected_at") or data["created_at"]
+        times = f"worked {work_start(data)} to {work_end(data)}, {stored} {stored_at}"
     else:
         times = f"started {document.timestamp_start}, {document.status}"
     return f"{printable(match.path)}: {times}"

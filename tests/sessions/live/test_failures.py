@@ -172,6 +172,33 @@ def test_a_session_that_cannot_be_stored_stays_open(monkeypatch: pytest.MonkeyPa
     assert close_dead_session("artifacts/.open/team-2").document.session_id == "team-2"
 
 
+def test_calls_that_could_not_be_written_make_the_cost_unknown() -> None:
+    """As on a disk that is full for a while: an agent whose start was lost is in the session all the same."""
+    program = """
+import resource, runcard
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+call = {"input_tokens": 100, "output_tokens": 20}
+with runcard.Session("team-1") as session:
+    first = session.start_instance("first", model="gpt-4o", provider="openai")
+    first.add_usage(call)
+    limit(10)
+    first.add_usage(call)
+    second = session.start_instance("second", model="gpt-4o", provider="openai")
+    limit(resource.RLIM_INFINITY)
+    second.add_usage(call)
+print(session.path)
+"""
+    words = [sys.executable, "-W", "ignore", "-c", program]
+    path = Path(subprocess.run(words, capture_output=True, check=True, text=True).stdout.strip())
+    document = json.loads((path / "metadata.json").read_bytes())
+    first, second = document["instances"]
+    assert ("cost" in first, first["known_cost"] > 0, second["cost"] > 0) == (False, True, True)
+    assert "total_cost" not in document["execution_summary"]
+    (result,) = runcard.verify(path)
+    assert result.verdict.findings == ()
+
+
 def test_what_comes_late_is_a_warning() -> None:
     with runcard.Session("team-1") as session:
         worker = session.start_instance("worker")

@@ -12,11 +12,17 @@ import pytest
 
 import runcard
 from runcard.errors import StoreError
-from runcard.operations.sessions.close_session import SessionIsRunningError, close_dead_session
+from runcard.operations.sessions.close_session import (
+    SessionIsRunningError,
+    close_dead_session,
+    close_held_session,
+    close_session,
+)
 from runcard.operations.sessions.collect_team import collect_team, collect_team_artifacts
 from runcard.operations.sessions.shell_session import finish_session, join_session, start_session
+from runcard.recording.session_events import ClosedSessionError
 from runcard.store import layout
-from runcard.store.sessions.live import live_state
+from runcard.store.sessions.live import HELD, hold_dead, live_state
 from sessions.collecting.teams import instance, team
 
 PROGRAM = """
@@ -83,6 +89,14 @@ def test_a_killed_session_is_closed_with_what_was_recorded() -> None:
     (result,) = runcard.verify(collected.path)
     assert result.verdict.findings == ()
     assert os.listdir("artifacts/.open") == []
+
+
+def test_a_second_session_with_the_id_of_a_dead_one_says_how_to_close_that() -> None:
+    killed()
+    with pytest.warns(
+        runcard.RuncardWarning, match="is open already, in .*; run `runcard close team-1` first"
+    ):
+        runcard.Session("team-1").start()
 
 
 def test_a_living_session_is_left_alone_and_can_be_stored_so_far() -> None:
@@ -233,6 +247,26 @@ def test_a_session_from_a_shell_has_one_chain() -> None:
     assert document["instances"][0]["error_details"]["category"] == "rate_limit"
     (result,) = runcard.verify(collected.path)
     assert result.verdict.findings == ()
+
+
+def test_a_session_that_another_process_closed_is_said_to_be_closed() -> None:
+    link = start_session("team-1")
+    late = join_session("team-1")
+    late.start_instance("writer").finish()
+    close_dead_session(link.path)
+    with pytest.raises(ClosedSessionError, match="is closed"):
+        late.event("more")
+    with pytest.raises(StoreError, match="is closed"):
+        close_held_session(link.path)
+
+
+def test_a_session_that_is_being_closed_is_not_said_to_have_a_process() -> None:
+    live = killed()
+    with hold_dead(live) as is_held:
+        assert is_held
+        assert live_state(live) == ("running", HELD)
+        result = close_session(live)
+    assert (result.closed, result.reason) == (False, HELD)
 
 
 def test_closing_a_session_without_agents_says_that_it_is_removed() -> None:

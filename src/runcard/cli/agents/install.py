@@ -3,6 +3,7 @@
 import click
 
 from runcard.cli.agents.setup_options import named_parts, setup_options, show_and_write
+from runcard.errors import UsageError
 
 
 @click.command("install")
@@ -29,6 +30,8 @@ def command(
     """
     from runcard.operations.agents.install import plan_install  # noqa: PLC0415
 
+    if allow_write and hooks and not mcp:
+        raise UsageError("--allow-write is for the MCP server", hint="pass --mcp, too, or leave it out")
     plans = [
         plan_install(
             tool,

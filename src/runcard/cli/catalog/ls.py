@@ -116,7 +116,10 @@ def command(
     if transcripts:
         hits = _search(what, filters, columns=columns, sort=sort or NEWEST_FIRST, limit=limit)
         return _print_hits(hits, as_json=as_json, as_csv=as_csv)
-    found = list_records(what, Filters(**filters), columns=columns, sort=sort, limit=limit)
+    hidden = _hidden_columns(what, columns) if is_table else ()
+    asked = columns and (*columns, *hidden)
+    found = list_records(what, Filters(**filters), columns=asked, sort=sort, limit=limit)
+    del found.columns[len(found.columns) - len(hidden) :]
     if as_json:
         say_json(found.to_dict())
     elif as_csv:
@@ -130,6 +133,14 @@ def command(
             f"{counted(found.plans, 'plan')} found, too: runcard ls plans --text {quote(filters['text'])}"
         )
     return _warn(found)
+
+
+def _hidden_columns(what: str, columns: tuple[str, ...] | None) -> tuple[str, ...]:
+    """What a table needs to tell an unknown cost from that of a record without calls, and does not show."""
+    if columns is None or "cost" not in columns:
+        return ()
+    name = "tokens" if what == "calls" else "calls"
+    return () if name in columns else (name,)
 
 
 def _warn(found: "RecordList") -> int:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from runcard.cli.plans.options import agent_names, many_options, root_option, target_options
+from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("guide", short_help="Print the instructions for an agent.")
-@click.argument("agents", nargs=-1, required=True, metavar="AGENT... [SRC]", shell_complete=agent_names)
+@click.argument("agents", nargs=-1, metavar="AGENT... [SRC]", shell_complete=agent_names)
 @target_options()
 @root_option
 @many_options("agents", "agent", with_progress=False)
@@ -32,6 +33,8 @@ def command(agents: tuple[str, ...], method_ref: "MethodRef", root: str | None, 
     from runcard.operations.plans.guide import guide  # noqa: PLC0415
     from runcard.plans.agents import AGENTS, agent_named  # noqa: PLC0415
 
+    if not agents:
+        raise UsageError("no agent is named", hint=f"name one of {', '.join(AGENTS)}")
     source = agents[-1] if len(agents) > 1 and agents[-1] not in AGENTS and _is_path(agents[-1]) else None
     names = agents[:-1] if source else agents
     for agent in names:

@@ -1,5 +1,6 @@
 """runcard export"""
 
+import os
 import sys
 from typing import Any
 
@@ -52,7 +53,7 @@ def command(
     outside the current directory, and the programs of a run that you did not record on this machine. --with packs the
     latter two.
 
-    TABLE is runs (the default), sessions, instances, usage, counted_usage, calls, values, files or relations, of all stores on
+    With --to csv, jsonl or parquet, TABLE is runs (the default), sessions, instances, usage, counted_usage, calls, values, files or relations, of all stores on
     this machine, oldest first. The other options choose records, as in `runcard ls`. Parquet needs `runcard[arrow]`.
 
     Exit codes: 0 done, 1 the run fails verification or the file cannot be written, 2 done with warnings.
@@ -68,8 +69,21 @@ def command(
         name = given[0].replace("tags", "tag")
         raise UsageError(f"--{name} is for tables", hint="pass --to csv, jsonl or parquet")
     if what is None:
-        raise click.UsageError("Missing argument 'RUN'.", click.get_current_context())
+        raise UsageError(
+            "Missing argument 'RUN'.", hint="name a run, such as @latest; for a table pass --to csv"
+        )
+    _check_no_table(what)
     return _export_bundle(what, form, output, including, as_json)
+
+
+def _check_no_table(name: str) -> None:
+    """Raise an error for a table without a format, which is not a run."""
+    from runcard.catalog.export import TABLE_NAMES  # noqa: PLC0415
+
+    if name in TABLE_NAMES and not os.path.lexists(name):
+        raise UsageError(
+            f"{name} is a table, not a run", hint=f"pass a format: runcard export {name} --to csv"
+        )
 
 
 def _export_bundle(run: str, form: str, output: str | None, including: tuple[str, ...], as_json: bool) -> int:

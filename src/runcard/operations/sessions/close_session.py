@@ -35,7 +35,7 @@ from runcard.store.sessions.live import (
     hold_dead,
     lines_digest,
     live_state,
-    lock_for_closing,
+    lock_live,
     remove_live,
 )
 from runcard.store.sessions.live_record import fold_session
@@ -101,7 +101,7 @@ def close_held_session(
     """Close a session whose owner's lock is held by this process."""
     settings = settings or session_settings(store_of(live))
     use_masking_settings(settings)
-    with lock_for_closing(live):
+    with lock_live(live):
         closing = SessionClosing(live, read_live_start(live), settings)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
         if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):

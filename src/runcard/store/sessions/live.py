@@ -61,6 +61,7 @@ GONE = "its process is gone"
 DETACHED = "it belongs to no process: `runcard session finish` ends it"
 ON_OTHER_HOST = "it runs on another host, so its state cannot be checked from here"
 UNKNOWN = "it is unknown whether it is still running"
+HELD = "its process is gone; another one closes it, or is a child of it"
 
 
 class SessionIsOpenError(StoreError):
@@ -183,6 +184,8 @@ def live_state(live: str) -> tuple[str, str | None]:
     alive = is_alive(process)
     if is_free or (is_free is None and alive is False):
         return INTERRUPTED, GONE
+    if alive is False:
+        return RUNNING, HELD
     return RUNNING, UNKNOWN if is_free is alive is None else None
 
 
@@ -219,27 +222,38 @@ def hold_dead(live: str) -> Iterator[bool]:
             os.close(descriptor)
 
 
-def lock_for_closing(live: str) -> contextlib.AbstractContextManager[bool]:
-    """Keep other processes from adding lines."""
-    return lock_folder(live, timeout=LOCK_TIMEOUT)
+@contextlib.contextmanager
+def lock_live(live: str) -> Iterator[None]:
+    """Keep other processes from adding lines; raises ClosedJournalError if the session was closed meanwhile."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(live, timeout=LOCK_TIMEOUT))
+        except StoreError as error:
+            if os.path.isdir(live):
+                raise
+            raise _closed(live) from error
+        yield
 
 
 @contextlib.contextmanager
 def adding(live: str) -> Iterator[None]:
     """While another process than the owner adds a line; raises ClosedJournalError if the session is being closed."""
-    closed = ClosedJournalError(
-        f"the session in {printable(live)} is closed", hint="record before the session ends"
-    )
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(lock_folder(live, shared=True, timeout=_LINE_TIMEOUT))
         except StoreError as error:
             if error.__cause__ is not None and os.path.isdir(live):
                 raise
-            raise closed from error
+            raise _closed(live) from error
         if not os.path.isfile(layout.live_start(live)):
-            raise closed
+            raise _closed(live)
         yield
+
+
+def _closed(live: str) -> ClosedJournalError:
+    return ClosedJournalError(
+        f"the session in {printable(live)} is closed", hint="record before the session ends"
+    )
 
 
 def join_live(live: str, name: str, modes: Modes) -> JournalWriter:
