@@ -25,6 +25,7 @@ from runcard.catalog.filling import catch_up, fill
 from runcard.catalog.postgres_tables import SCHEMA
 from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import split_words
+from runcard.operations.catalog.list_records import list_records
 from runs.runs import record_one
 from sessions.build import AGENTS
 
@@ -102,6 +103,8 @@ def test_a_server_that_says_nothing_is_not_waited_for() -> None:
         f"postgresql://ada:{SECRET}@host:port/runs",
         f"postgresql://ada:{SECRET}@host/runs?nothing=1",
         f"postgresql://ada:{SECRET}@127.0.0.1:1/runs",
+        f"mysql://ada:{SECRET}@127.0.0.1:1/runs",
+        f"PostgreSQL://ada:{SECRET}@127.0.0.1:1/runs",
     ],
 )
 def test_a_password_is_in_no_message(cli: Cli, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +118,9 @@ def test_a_password_is_in_no_message(cli: Cli, url: str, monkeypatch: pytest.Mon
     for file in run.path.rglob("*"):
         assert file.is_dir() or SECRET.encode() not in file.read_bytes()
     with pytest.raises(CatalogError) as raised:
-        CatalogDatabase(url)
+        list_records()
     assert SECRET not in repr(raised.value)
+    assert not [path for path in Path().iterdir() if ":" in path.name]
 
 
 def test_the_settings_of_a_project_name_a_server(cli: Cli, project: Path, url: str) -> None:

@@ -65,6 +65,7 @@ class PostgresEngine:
             raise CatalogError(
                 "the URL of the catalog is not valid",
                 hint="write postgresql://USER@HOST/DATABASE; special characters as %40; a password is better in ~/.pgpass",
+                is_shared=True,
             )
         self._psycopg = _load_psycopg()
         self.failures: tuple[type[Exception], ...] = (self._psycopg.Error, OSError)
@@ -113,6 +114,7 @@ class PostgresEngine:
             raise CatalogError(
                 f"the catalog {self.name} cannot be used: its encoding is {encoding}",
                 hint="create the database with: ENCODING 'UTF8'",
+                is_shared=True,
             )
         if not is_there:
             return False
@@ -335,9 +337,12 @@ class PostgresEngine:
             return CatalogError(
                 f"the catalog {self.name} cannot be written: {reason}",
                 hint="use a role that may write, or let another host index these records",
+                is_shared=True,
             )
         if isinstance(error, self._psycopg.OperationalError) and error.sqlstate is None:
-            return CatalogError(f"the catalog {self.name} does not answer: {reason}", hint=self.hint)
+            return CatalogError(
+                f"the catalog {self.name} does not answer: {reason}", hint=self.hint, is_shared=True
+            )
         damages = (
             errors.UndefinedTable,
             errors.UndefinedColumn,
@@ -348,6 +353,7 @@ class PostgresEngine:
             f"the catalog {self.name} cannot be used: {reason}",
             hint=self.hint,
             is_damaged=isinstance(error, damages),
+            is_shared=True,
         )
 
     def is_lost(self, error: Exception) -> bool:
@@ -416,6 +422,7 @@ def _load_psycopg() -> Any:  # noqa: ANN401 - a module
         raise CatalogError(
             "the catalog is on a PostgreSQL server, and psycopg is not installed",
             hint="pip install 'runcard[postgres]'",
+            is_shared=True,
         ) from error
     return psycopg
 

@@ -1,4 +1,4 @@
-"""Which words a part of a transcript may have: a Bloom filter, which says "no" for sure, and is a tenth of the size of the text.
+"""Which words a part of a transcript may have: a Bloom filter, which says "no" for sure, and is less than a tenth of the size of the text.
 
 The beginnings of words are in it, too, so that the beginning of a word can be looked for.
 """

@@ -21,7 +21,7 @@ from runcard.settings.definitions import (
     LIMITS_SIZE,
     Setting,
 )
-from runcard.settings.value_types import NotAllowedError, is_none, is_server_url
+from runcard.settings.value_types import NotAllowedError, is_none, is_url
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ class Settings:
             setting.value_type.is_path
             and isinstance(value.value, str)
             and not is_here
-            and not is_server_url(value.value)
+            and not is_url(value.value)
         ):
             return SettingValue(os.path.join(self.file.folder, value.value), value.origin)  # type: ignore[arg-type]
         return value
@@ -186,7 +186,7 @@ class Settings:
     def checked(self, setting: Setting[T]) -> T:
         """The value of a path that is about to be used: a directory must be writable, a file readable."""
         value, origin = self.find(setting)
-        is_path = value is not None and not is_server_url(value)
+        is_path = value is not None and not is_url(value)
         reason = _path_problem(str(value), setting.use) if is_path else None
         if reason is not None and origin.kind != DEFAULT:
             raise _invalid_value(setting, value, origin, reason)

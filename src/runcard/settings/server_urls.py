@@ -16,6 +16,6 @@ def shown_url(url: str) -> str:
     """The URL without its password and its options."""
     parts = _URL.fullmatch(url)
     if parts is None:
-        return "postgresql://…"
+        return f"{url.partition('://')[0]}://…"
     user = f"{parts['user']}@" if parts["user"] else ""
     return f"postgresql://{user}{parts['server']}{parts['database'] or ''}"

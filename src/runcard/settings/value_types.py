@@ -77,14 +77,19 @@ def is_server_url(place: object) -> bool:
     return isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
 
 
+def is_url(place: object) -> bool:
+    """Whether this is any URL: it may have a password in it."""
+    return isinstance(place, str) and "://" in place
+
+
 def _path_or_server(value: object) -> str:
-    return str(value) if is_server_url(value) else _path(value)
+    return str(value) if is_url(value) else _path(value)
 
 
 def _format_place(place: str) -> str:
     from runcard.settings.server_urls import shown_url  # noqa: PLC0415 - few have a server
 
-    return shown_url(place) if is_server_url(place) else place
+    return shown_url(place) if is_url(place) else place
 
 
 def _parse_bool(text: str) -> bool:

@@ -11,7 +11,7 @@ from runcard.catalog.filling import catch_up, was_read
 from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
 from runcard.settings import CATALOG, Settings, read_settings
-from runcard.settings.value_types import is_server_url
+from runcard.settings.value_types import is_server_url, is_url
 from runcard.store import layout
 from runcard.store.known_stores import known_stores
 from runcard.store.stores_at_hand import stores_at_hand
@@ -28,8 +28,16 @@ _PATIENCE = 4.0  # seconds to wait for other processes before a question, in all
 def catalog_path(settings: Settings | None = None) -> str:
     """The file of the catalog: as the settings say, or in the user's data folder."""
     stated: str | None = (settings or read_settings())[CATALOG]
+    if is_server_url(stated):
+        return str(stated)
+    if is_url(stated):
+        raise CatalogError(
+            "the URL of the catalog is not that of a PostgreSQL server",
+            hint="write a path, or postgresql://USER@HOST/DATABASE",
+            is_shared=True,
+        )
     if stated is not None:
-        return stated if is_server_url(stated) else os.path.abspath(stated)
+        return os.path.abspath(stated)
     folder = data_folder()
     if folder is None:
         raise CatalogError("there is no home for the catalog", hint="name a file in RUNCARD_CATALOG")
@@ -138,7 +146,7 @@ def _current_catalog(sources: _CatalogSources, path: str | None, *, reads_all: b
     try:
         database = CatalogDatabase(path or catalog_path())
     except StoreError as error:
-        if not reads_all or is_server_url(path or catalog_path()):  # it has records of other machines, too
+        if not reads_all or (isinstance(error, CatalogError) and error.is_shared):
             raise
         return _in_memory(sources, error)
     try:

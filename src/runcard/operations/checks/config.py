@@ -7,7 +7,7 @@ from typing import Any
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.settings import ALL, Origin, Setting, Settings, SettingsError, SettingValue, read_settings
-from runcard.settings.value_types import MODE, is_server_url
+from runcard.settings.value_types import MODE, is_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def _refused(setting: Setting[Any], refused: SettingValue[Any]) -> JsonObject:
 
 
 def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatever the setting holds
-    is_text = setting.value_type is MODE or is_server_url(value)  # a password is not shown
+    is_text = setting.value_type is MODE or is_url(value)  # a password is not shown
     return printable(setting.value_type.show(value)) if is_text else value
 
 
