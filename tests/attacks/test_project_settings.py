@@ -301,5 +301,6 @@ def test_every_setting_says_whether_a_repository_may_set_it() -> None:
     """A setting without a guard is an exception that somebody decided on."""
     assert {setting.key for setting in ALL if setting.guard is None} == {
         "artifacts.compress",
+        "artifacts.timeout",
         "masking.patterns",
     }
