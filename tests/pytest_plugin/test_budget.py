@@ -61,11 +61,13 @@ def test_a_cost_known_in_part_is_over_a_budget_that_the_part_exceeds(
     server.says(*answers(1, model="strange"), *answers(1))
     source = "import pytest\n@pytest.mark.llm_budget(usd={})\ndef test_it(ask): ask(); ask()"
     result = project.run(source.format(0.001))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         ["llm_budget: the model calls cost ≥ $0.0045, the budget is $0.001 (2 calls)"]
     )
     server.says(*answers(1, model="strange"), *answers(1))
     result = project.run(source.format(1))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([f"{UNPROVEN}: ≥ $0.0045, the budget is $1.00; the price of strange *"])
 
 
