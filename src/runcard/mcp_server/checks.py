@@ -12,13 +12,13 @@ from runcard.mcp_server.tools import (
     PAGE,
     POINTER,
     RECORD,
-    TEXT,
     ToolCall,
     ToolDefinition,
     about,
     answer_schema,
     arguments_schema,
     optional,
+    quoted_value,
 )
 
 
@@ -172,11 +172,7 @@ TOOLS = (
                 "before": RECORD_REFERENCE,
                 "after": RECORD_REFERENCE,
                 "identical": FLAG,
-                "pointer": TEXT,
-                "quoted": answer_schema(
-                    {"value": about({}, "changes, inputs, outputs and times; or the part of it.")}
-                ),
-                **PAGE,
+                **quoted_value("changes, inputs, outputs and times"),
             }
         ),
         function=diff_records,

@@ -8,7 +8,6 @@ from runcard.mcp_server.paging import page_of_value
 from runcard.mcp_server.tools import (
     CURSOR,
     FLAG,
-    PAGE,
     POINTER,
     TEXT,
     TEXTS,
@@ -18,6 +17,7 @@ from runcard.mcp_server.tools import (
     answer_schema,
     arguments_schema,
     optional,
+    quoted_value,
 )
 from runcard.settings import read_settings
 
@@ -203,9 +203,7 @@ TOOLS = (
             {
                 "metadata_path": PLAN_PATH,
                 "digest": about(optional(TEXT), "The digest of the file: pass it to plan_write_section."),
-                "pointer": TEXT,
-                "quoted": answer_schema({"value": about({}, "The sections of the plan; or the part of it.")}),
-                **PAGE,
+                **quoted_value("The sections of the plan"),
                 "warnings": WARNINGS,
             }
         ),
@@ -225,9 +223,7 @@ TOOLS = (
                 "valid": FLAG,
                 "version": optional(TEXT),
                 "written": about(FLAG, "The section validation was changed."),
-                "pointer": TEXT,
-                "quoted": answer_schema({"value": about({}, "errors and warnings; or the part of it.")}),
-                **PAGE,
+                **quoted_value("errors and warnings"),
                 "warnings": WARNINGS,
             }
         ),
@@ -248,11 +244,7 @@ TOOLS = (
         ),
         answer=answer_schema(
             {
-                "pointer": TEXT,
-                "quoted": answer_schema(
-                    {"value": about({}, "By the name of the factory: file, traits; or the part of it.")}
-                ),
-                **PAGE,
+                **quoted_value("By the name of the factory: file, traits"),
                 "warnings": WARNINGS,
             }
         ),

@@ -20,6 +20,7 @@ from runcard.mcp_server.tools import (
     answer_schema,
     arguments_schema,
     optional,
+    quoted_value,
 )
 
 if TYPE_CHECKING:
@@ -280,11 +281,7 @@ TOOLS = (
         answer=answer_schema(
             {
                 "record": RECORD_REFERENCE,
-                "pointer": about(TEXT, "The part that was asked for."),
-                "quoted": answer_schema(
-                    {"value": about({}, "status, files, amendments and document; or the part of it.")}
-                ),
-                **PAGE,
+                **quoted_value("status, files, amendments and document"),
                 "remark": about(optional(TEXT), "About a run that is not closed."),
             }
         ),

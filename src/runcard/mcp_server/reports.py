@@ -9,7 +9,6 @@ from runcard.mcp_server.paging import page_of_value
 from runcard.mcp_server.tools import (
     CURSOR,
     OBJECT,
-    PAGE,
     POINTER,
     TEXT,
     TEXTS,
@@ -18,6 +17,7 @@ from runcard.mcp_server.tools import (
     about,
     answer_schema,
     arguments_schema,
+    quoted_value,
 )
 
 
@@ -123,11 +123,7 @@ TOOLS = (
                 "totals": about(
                     OBJECT, "calls, tokens by class, cost_usd, known_cost_usd, at_least, token_source."
                 ),
-                "pointer": TEXT,
-                "quoted": answer_schema(
-                    {"value": about({}, "groups, unpriced models, unread records; or the part of it.")}
-                ),
-                **PAGE,
+                **quoted_value("groups, unpriced models, unread records"),
                 "warnings": _WARNINGS,
             }
         ),
@@ -157,11 +153,7 @@ TOOLS = (
         ),
         answer=answer_schema(
             {
-                "pointer": TEXT,
-                "quoted": answer_schema(
-                    {"value": about({}, "digest, made_by and read_by; or the part of it.")}
-                ),
-                **PAGE,
+                **quoted_value("digest, made_by and read_by"),
                 "warnings": _WARNINGS,
             }
         ),

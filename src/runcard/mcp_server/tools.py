@@ -71,6 +71,12 @@ def answer_schema(properties: JsonObject, required: tuple[str, ...] = ()) -> Jso
     return {"type": "object", "properties": properties, "required": list(required or properties)}
 
 
+def quoted_value(meaning: str) -> JsonObject:
+    """The fields of an answer that is a value of any size, or a part of it: the part, the value, and what is left out."""
+    value = answer_schema({"value": about({}, f"{meaning}; or the part of it.")})
+    return {"pointer": about(TEXT, "The part that was asked for."), "quoted": value, **PAGE}
+
+
 class CallCancelledError(Exception):
     """The client does not want the answer any more."""
 
