@@ -1,5 +1,6 @@
 """Commands about many sources: each file is read once, each plan is parsed once, and names are synced together."""
 
+import json
 import os
 import stat
 from collections import Counter
@@ -12,7 +13,7 @@ from ryaml import loads  # type: ignore[attr-defined] # it exports it in passing
 
 from conftest import Cli
 from plans.projects import FOLDER, RubyProject
-from runcard.encoding.yaml import composer, reader
+from runcard.encoding.yaml import composer, decode_yaml, reader
 from runcard.plans.ruby.targets import read_targets
 
 SOURCES = [f"app/services/service_{number}.rb" for number in range(6)]
@@ -209,3 +210,17 @@ def test_abandoned_temporary_files_are_looked_for_once(
     assert cli("plan", *command, *SOURCES).code in {0, 2}
     assert (old.exists(), new.exists()) == (False, True)
     assert sum(isinstance(path, int) for path in listed) == 1
+
+
+@pytest.mark.usefixtures("many")
+def test_all_plans_of_a_source_are_validated_or_those_of_one_class_or_method(cli: Cli) -> None:
+    analyze(cli, "--write")
+    plans = [json.loads(line) for line in cli("plan", "validate", SOURCES[0], "--json").out.splitlines()]
+    assert len(plans) > 1
+    assert len({plan["metadata_path"] for plan in plans}) == len(plans)
+    target = decode_yaml(Path(plans[1]["metadata_path"]).read_bytes())["target"]
+    chosen = ("--class", target["class"], "--method", target["method"], "--type", target["method_type"])
+    done = cli("plan", "validate", SOURCES[0], *chosen, "--json")
+    assert [json.loads(line)["metadata_path"] for line in done.out.splitlines()] == [
+        plans[1]["metadata_path"]
+    ]

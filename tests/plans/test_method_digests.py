@@ -157,7 +157,7 @@ def test_a_project_with_minitest_only_is_recognised(till: Path, cli: Cli) -> Non
     done = cli("plan", "pipeline", till, "--method", "refund")
     assert done.code == 2
     assert "the project has tests for Minitest (test/) and none for RSpec" in done.err
-    assert (till.parent / "spec" / "till_refund_spec.rb").exists()
+    assert (till.parent / "spec" / "till_spec.rb").exists()
 
 
 def test_the_pipeline_takes_all_methods(till: Path, cli: Cli) -> None:

@@ -105,8 +105,8 @@ _ALL = (
         name="skeleton",
         reads=("target", "characteristics"),
         duty=(
-            "run `runcard plan skeleton`",
-            "or write the spec file with a context for each state, and put its path into automation.skeleton_file",
+            "run `runcard plan skeleton`, which writes the spec of the class, or adds what is missing in it",
+            "or write a context for each state yourself, and put the path of the spec into automation.skeleton_file",
         ),
     ),
     Agent(

@@ -83,6 +83,9 @@ class Plan:
     @property
     def _newer_version(self) -> Finding | None:
         """The finding that this version cannot write the plan, if there is one."""
+        data = self._yaml_data
+        if data is not None and data.get(TESTPLAN.version_key) == TESTPLAN.latest:
+            return None
         return next((each for each in self._quick_report.findings if each.rule in _NEWER), None)
 
     @property
@@ -317,14 +320,18 @@ def _changed(old: JsonObject, new: JsonObject) -> Iterator[tuple[str, ...]]:
 def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
     if key not in old or key not in new:
         return True
+    if old[key] is new[key]:
+        return False
     return encode_json(old[key]) != encode_json(new[key])  # distinguishes 1, 1.0 and true
 
 
 def _is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
     """Whether reports about the old analysis are void: its characteristics differ, in more than their place."""
-    if not old:
+    replaced = [section for section in _ANALYSIS if section in old and old[section] is not new.get(section)]
+    if not replaced:
         return False
-    return any(_differ(_meaning(old), _meaning(new), section) for section in _ANALYSIS if section in old)
+    before, after = _meaning(old), _meaning(new)
+    return any(_differ(before, after, section) for section in replaced)
 
 
 def _meaning(plan: JsonObject) -> JsonObject:

@@ -187,16 +187,6 @@ class PlanLocation:
     def source(self) -> str:
         return os.path.join(self.project.root, self.file)
 
-    @property
-    def is_additional(self) -> bool:
-        """Whether it is the plan of an additional method of its source, judging by its name."""
-        key = MethodRef.of(self.plan_file.section("target")).key
-        if key is None:
-            return False
-        first = documented_name(self.file)
-        names = {_with_digest(name, key) for name in (first, _with_digest(first, self.file))}
-        return os.path.basename(self.path) in names
-
     def check_method(self) -> None:
         """Refuse the plan of another method, when the requested method is ambiguous."""
         if self.is_other_method and self.plan_file.exists:
@@ -332,25 +322,34 @@ def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
     return MethodRef(targets[0].class_name, targets[0].method, targets[0].method_type)
 
 
-def other_methods(location: PlanLocation) -> list[str]:
-    """The methods of all plans of a source, if it has several; each as `Class#method`."""
+def plans_of_source(location: PlanLocation) -> list[tuple[str, JsonObject]]:
+    """All plans of a source: their paths, and the sections `target`."""
     stem = os.path.basename(location.path).removesuffix(_ENDING)
     try:
         names = sorted(os.listdir(location.project.folder))
     except OSError:
         return []
-    methods: list[str] = []
+    found: list[tuple[str, JsonObject]] = []
     for name in names:
+        path = os.path.join(location.project.folder, name)
         if not (is_plan_name(name) and name.startswith(stem)):
             continue
         try:
-            plan = read_plan_file(os.path.join(location.project.folder, name), location.plan_file.limits)
+            plan = read_plan_file(path, location.plan_file.limits)
         except RuncardError:
             continue
         target = plan.section("target")
         if plan.is_about(location.file, location.project.root) and target.get("method"):
-            sign = "." if target.get("method_type") == "class" else "#"
-            methods.append(f"{target.get('class')}{sign}{target.get('method')}")
+            found.append((path, target))
+    return found
+
+
+def other_methods(location: PlanLocation) -> list[str]:
+    """The methods of all plans of a source, if it has several; each as `Class#method`."""
+    methods: list[str] = []
+    for _, target in plans_of_source(location):
+        sign = "." if target.get("method_type") == "class" else "#"
+        methods.append(f"{target.get('class')}{sign}{target.get('method')}")
     return sorted(methods) if len(methods) > 1 else []
 
 

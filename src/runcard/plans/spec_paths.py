@@ -1,41 +1,65 @@
 """The path of the spec of a plan: the one in the plan, or the conventional one for its source.
 
-The first method of a source has the conventional Rails path; an additional method has its own spec beside it.
+All methods of a source share one spec. The examples of a controller are requests, and so are in `spec/requests`.
 """
 
+import os
 import re
 
 from runcard.plans.plan import Plan
-from runcard.plans.plan_files import MethodRef, short_digest
 
 _ENDING = "_spec.rb"
 _ENGINE_FILE = re.compile(r"((?:engines|packs|packages|components|gems)/[^/]+/)((?:app|lib)/.+)")
+_CONTROLLER = re.compile(r"app/controllers/(?!concerns/)(.+)_controller\.rb")
 
 
 def spec_path(file: str) -> str:
     """The path of the spec of a source, both relative to the project."""
+    return _candidates(file)[0]
+
+
+def _candidates(file: str) -> list[str]:
+    """The paths where the spec of a source may be, the default first."""
     file = file.removeprefix("./")
     part = _ENGINE_FILE.fullmatch(file)
     if part is not None:
-        return part[1] + spec_path(part[2])
-    return f"spec/{file.removeprefix('app/').removesuffix('.rb')}{_ENDING}"
+        return [part[1] + path for path in _candidates(part[2])]
+    named_after = f"spec/{file.removeprefix('app/').removesuffix('.rb')}{_ENDING}"
+    controller = _CONTROLLER.fullmatch(file)
+    if controller is None:
+        return [named_after]
+    request = f"spec/requests/{controller[1]}"
+    return [
+        f"{request}{_ENDING}",
+        f"{request}_controller{_ENDING}",
+        f"{request}_request{_ENDING}",
+        named_after,
+    ]
 
 
-def default_spec(plan: Plan) -> str:
-    """The default path: `pay_spec.rb`; for an additional method of `pay.rb`, `pay_refund_spec.rb`."""
-    target = plan.to_dict()["target"]
-    path = spec_path(target["file"])
-    if not plan.location.is_additional:
-        return path
-    word = re.sub(r"\W", "", target["method"])
-    words = [path.removesuffix(_ENDING), "class" if target["method_type"] == "class" else "", word]
-    name = "_".join(filter(None, words))
-    if word != target["method"]:  # the digits replace characters that a file name cannot have
-        name += f"-{short_digest(MethodRef.of(target).key or '')}"
-    return name + _ENDING
+def skeleton_path(plan: Plan) -> str:
+    """The path in the project that the skeleton of a plan is written to: the one in the plan, if that exists."""
+    root = plan.location.project.root
+    named = _recorded(plan)
+    if named and os.path.lexists(os.path.join(root, named)):
+        return named
+    paths = _candidates(plan.to_dict()["target"]["file"])
+    writable = paths[:-1] or paths  # the spec of a controller without requests is of another type
+    return next((path for path in writable if os.path.lexists(os.path.join(root, path))), paths[0])
 
 
 def spec_of(plan: Plan) -> str:
-    """The path of a plan's spec in the project: the one in the plan, or the default."""
+    """The path of a plan's spec in the project: the one in the plan, or one that exists, or the default."""
+    if named := _recorded(plan):
+        return named
+    paths = _candidates(plan.to_dict()["target"]["file"])
+    root = plan.location.project.root
+    return next((path for path in paths if os.path.lexists(os.path.join(root, path))), paths[0])
+
+
+def _recorded(plan: Plan) -> str | None:
+    """The path that the plan records, if it is inside of the project."""
     named = (plan.to_dict().get("automation") or {}).get("skeleton_file")
-    return str(named) if named else default_spec(plan)
+    if not named or os.path.isabs(str(named)) or os.pardir in str(named).split("/"):
+        return None
+    return str(named)

@@ -30,6 +30,9 @@ _NOT_BEFORE = {
     "given",
     "enabled",
     "disabled",
+    "mine",
+    "ok",
+    "yours",
 }  # not said before a noun
 _PAST = {"succeeded", "failed"}
 _MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
@@ -57,12 +60,12 @@ def words(name: str) -> str:
 def happy_first(characteristic: JsonObject) -> list[str]:
     """The states in the order of their contexts: happy path first; a sequence keeps its order.
 
-    A state in which the method ends is no happy path, whatever its name.
+    A state in which the method ends is no happy path, whatever its name: it is first only if all states are such.
     """
     states = list(dict.fromkeys(characteristic["states"]))
-    if characteristic["type"] == "sequential":
-        return states
     terminal = characteristic.get("terminal_states") or ()
+    if characteristic["type"] == "sequential":
+        return sorted(states, key=terminal.__contains__) if states[0] in terminal else states
     if terminal and len(states) > len(set(terminal)):
         return sorted(states, key=lambda state: (state in terminal, is_negative(state)))
     return sorted(states, key=is_negative)
@@ -76,7 +79,7 @@ def is_negative(state: str) -> bool:
 def description(characteristic: JsonObject, state: str, depth: int) -> str:
     """The description of the context of a state, at a depth of 1 or more."""
     link = _link(characteristic, state, depth)
-    if given := _worded_state(characteristic, state):
+    if given := worded_state(characteristic, state):
         subject, text = given
         is_adjective = words(characteristic["name"]).endswith(f" {words(state)}")
         return _from_wording(link, subject, text, is_adjective=is_adjective)
@@ -85,7 +88,7 @@ def description(characteristic: JsonObject, state: str, depth: int) -> str:
     return f"{link} {_clause(characteristic, state)}"
 
 
-def _worded_state(characteristic: JsonObject, state: str) -> tuple[str, str] | None:
+def worded_state(characteristic: JsonObject, state: str) -> tuple[str, str] | None:
     """The subject of a state and what it says of it, if the plan has both."""
     wording = characteristic.get("wording")
     states = wording.get("states") if isinstance(wording, dict) else None
@@ -93,7 +96,11 @@ def _worded_state(characteristic: JsonObject, state: str) -> tuple[str, str] | N
     subject = wording.get("subject") if isinstance(wording, dict) else None
     if not isinstance(text, str) or not text.strip() or not isinstance(subject, str):
         return None
-    return (words(subject) if subject.strip() else ""), words(text)
+    return _on_one_line(subject), _on_one_line(text)
+
+
+def _on_one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _from_wording(link: str, subject: str, text: str, *, is_adjective: bool) -> str:

@@ -15,7 +15,8 @@ SHOP = HERE / "shop"
 
 
 @cache
-def _has(*libraries: str) -> bool:
+def has_ruby(*libraries: str) -> bool:
+    """Whether Ruby and these libraries are installed."""
     if shutil.which("ruby") is None:
         return False
     wanted = [f"-r{library}" for library in libraries]
@@ -23,12 +24,13 @@ def _has(*libraries: str) -> bool:
     return done.returncode == 0
 
 
-needs_ruby = pytest.mark.skipif(not _has("ripper"), reason="NOT TESTED against Ruby: needs ruby")
+needs_ruby = pytest.mark.skipif(not has_ruby("ripper"), reason="NOT TESTED against Ruby: needs ruby")
 needs_rails = pytest.mark.skipif(
-    not _has("active_support"), reason="NOT TESTED against Ruby: needs ruby-activesupport"
+    not has_ruby("active_support"), reason="NOT TESTED against Ruby: needs ruby-activesupport"
 )
 needs_factory_bot = pytest.mark.skipif(
-    not _has("active_support", "factory_bot"), reason="NOT TESTED against factory_bot: needs ruby-factory-bot"
+    not has_ruby("active_support", "factory_bot"),
+    reason="NOT TESTED against factory_bot: needs ruby-factory-bot",
 )
 
 

@@ -46,8 +46,14 @@ def test_targets_as_json_are_a_line_for_each_file_in_their_order(cli: Cli, tmp_p
         "file": "lib/order.rb",
         "classes": ["Order"],
         "targets": [
-            {"class": "Order", "method": "total", "method_type": "instance", "line": 2},
-            {"class": "Order", "method": "build", "method_type": "class", "line": 3},
+            {
+                "class": "Order",
+                "method": "total",
+                "method_type": "instance",
+                "line": 2,
+                "visibility": "public",
+            },
+            {"class": "Order", "method": "build", "method_type": "class", "line": 3, "visibility": "public"},
         ],
         "warnings": [],
     }

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
+from runcard.plans.ruby.method_facts import CallSignature, MethodFacts
+from runcard.plans.spec_contexts import contexts_of
+from runcard.plans.spec_skeleton import Skeleton
+from runcard.plans.spec_subject import SubjectFacts, subject_of
 
 HERE = Path(__file__).parent
 Fields = dict[str, Any]
@@ -30,7 +33,15 @@ def characteristic(
 
 
 def text(characteristics: list[Fields], call: CallSignature = CALL, **target: str) -> str:
-    return skeleton(TARGET | target, contexts_of(characteristics), call, "rails_helper").decode()
+    return spec_text(TARGET | target, characteristics, call)
+
+
+def spec_text(
+    target: Fields, characteristics: list[Fields], call: CallSignature = CALL, *, is_tagged: bool = False
+) -> str:
+    subject = subject_of(target, SubjectFacts(method=MethodFacts(call)))
+    skeleton = Skeleton(target, contexts_of(characteristics), subject, is_tagged)
+    return skeleton.file(["require 'rails_helper'"]).decode()
 
 
 def complaints(texts: Sequence[str | bytes], folder: Path) -> list[str | None]:

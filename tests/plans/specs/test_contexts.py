@@ -9,9 +9,9 @@ from plans.specs.skeletons import Fields, characteristic
 from plans.valid_plans import characteristics
 from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.errors import DocumentError
+from runcard.plans.spec_contexts import Context, contexts_of
 from runcard.plans.spec_paths import spec_path
-from runcard.plans.spec_skeleton import Context, contexts_of
-from runcard.plans.spec_wording import is_negative
+from runcard.plans.spec_wording import happy_first, is_negative
 
 PAYMENT = [
     characteristic("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
@@ -227,3 +227,21 @@ def test_more_than_anybody_could_read_is_refused() -> None:
     ]
     with pytest.raises(DocumentError, match="more than 50 levels"):
         contexts_of(chain)
+
+
+@given(characteristics())
+@budget(max_examples=50)
+def test_the_first_state_is_never_terminal_if_another_is_not(found: list[Fields]) -> None:
+    for each in found:
+        terminal = set(each.get("terminal_states") or ())
+        if set(each["states"]) - terminal:
+            assert happy_first(each)[0] not in terminal
+
+
+def test_a_sequence_that_begins_with_a_terminal_state_begins_with_the_others() -> None:
+    states = characteristic(
+        "order", "sequential", ["void", "new", "paid", "lost"], terminal_states=["void", "lost"]
+    )
+    assert happy_first(states) == ["new", "paid", "void", "lost"]
+    states["terminal_states"] = ["paid"]
+    assert happy_first(states) == ["void", "new", "paid", "lost"]

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from plans.analysis.test_corpus import CASES, analyzed
 from plans.ruby.ruby_tools import needs_ruby
-from plans.specs.skeletons import CALL, Fields, complaints
-from runcard.plans.ruby.spec_reader import read_spec
+from plans.specs.skeletons import Fields, complaints, spec_text
+from runcard.plans.ruby.spec_tree import read_spec
 from runcard.plans.spec_review import review
-from runcard.plans.spec_skeleton import contexts_of, skeleton
 
 
 def _plans(folder: Path) -> dict[str, Fields]:
@@ -15,7 +14,7 @@ def _plans(folder: Path) -> dict[str, Fields]:
 
 
 def _text(plan: Fields) -> bytes:
-    return skeleton(plan["target"], contexts_of(plan["characteristics"]), CALL, "rails_helper")
+    return spec_text(plan["target"], plan["characteristics"]).encode()
 
 
 @needs_ruby
@@ -28,7 +27,7 @@ def test_the_reviewer_finds_every_state_of_every_analysis_in_its_skeleton(tmp_pa
     for case, plan in _plans(tmp_path).items():
         path = tmp_path / f"{case}_spec.rb"
         path.write_bytes(_text(plan))
-        found = review(plan, read_spec(str(path)))
+        found = review(plan, [(str(path), read_spec(str(path)))])
         assert found.has_group, case
-        assert (found.uncovered, found.empty, found.unknown) == ([], [], ()), case
+        assert ([state for state in found.states if not state.lines], found.unknown) == ([], ()), case
         assert len(found.states) == sum(len(one["states"]) for one in plan["characteristics"]), case

@@ -8,7 +8,7 @@ from conftest import Cli
 from plans.ruby.samples import written
 from plans.specs.skeletons import text
 from plans.specs.test_contexts import PAYMENT
-from runcard.plans.ruby.spec_reader import SpecNode, read_spec
+from runcard.plans.ruby.spec_tree import SpecNode, read_spec
 
 SPEC = r"""
 require 'rails_helper'
@@ -132,3 +132,28 @@ def test_groups_without_end_are_no_trouble(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 2
     assert json.loads(done.out)["counts"]["depth"] == 101
     assert "nested more than 100 levels" in done.err
+
+
+def test_tags_and_the_line_that_closes_a_group(tmp_path: Path) -> None:
+    spec = read_spec(
+        str(
+            written(
+                tmp_path,
+                "describe '#call' do\r\n"
+                "  context 'when open', :slow, plan: 'door:open' do\r\n"
+                "    it('rings') { }\r\n"
+                "  end\r\n"
+                "  context('when shut', :plan => ['door:shut', %q(bell:off)]) { it 'x', plan: \"a:b\" }\r\n"
+                "  context 'other', plan: state do; end; end\r\n",
+            )
+        )
+    )
+    assert [(part.name, part.tags, part.closing_line) for part in spec.walk()] == [
+        ("#call", (), None),
+        ("when open", ("door:open",), 4),
+        ("rings", (), None),
+        ("when shut", ("door:shut", "bell:off"), None),
+        ("x", ("a:b",), None),
+        ("other", (), None),
+    ]
+    assert spec.parts[0].to_dict()["children"][0]["tags"] == ["door:open"]

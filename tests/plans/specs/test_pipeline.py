@@ -12,7 +12,6 @@ from conftest import Cli
 from plans.projects import RubyProject
 from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import complaints
-from plans.test_plan_files import hex8
 
 SPEC = "spec/models/billing/invoice_spec.rb"
 LATER = b"""\
@@ -42,7 +41,10 @@ def test_a_source_goes_through_and_the_architect_is_next(cli: Cli, project: Ruby
         done.err
         == f"Warning: {project.source}: the plan has only one characteristic [characteristic.single]\n"
     )
-    assert "context 'when customer is premium' do" in (project.root / SPEC).read_text()
+    assert (
+        "context 'when customer is premium', plan: 'customer_premium:premium' do"
+        in (project.root / SPEC).read_text()
+    )
     assert cli("plan", "begin", "architect", project.source).code == 0
 
 
@@ -57,29 +59,41 @@ def test_what_still_holds_is_not_done_again(cli: Cli, project: RubyProject) -> N
     assert (project.plan.read_bytes(), spec.read_bytes()) == (before, b"# filled in\n")
 
 
-REVIEW = "`runcard plan review` lists what it does not cover"
-
-
-def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
-    cli: Cli, project: RubyProject
-) -> None:
+def test_a_changed_source_is_analyzed_again_and_its_spec_extended(cli: Cli, project: RubyProject) -> None:
     cli("plan", "pipeline", project.source, "--method", "total")
-    spec = project.add(SPEC, b"# filled in\n")
+    spec = project.root / SPEC
+    before = spec.read_text()
     project.source.write_bytes(LATER)
     done = cli("plan", "pipeline", project.source, "--method", "total")
     assert done.code == 0
     assert done.out.splitlines() == [
         f"{project.source}: analyzer done: {project.plan}",
         f"{project.source}: validator done: valid testplan 2.0",
-        f"{project.source}: skeleton kept: {spec} exists already and was not changed; {REVIEW}",
+        f"{project.source}: skeleton done: {spec}: 4 contexts added",
         f"{project.source}: next is the architect",
     ]
-    assert project.read()["automation"]["skeleton_skip_reason"] == "the spec exists already"
-    assert spec.read_bytes() == b"# filled in\n"
     assert len(project.read()["characteristics"]) == 2
+    after = spec.read_text().splitlines()
+    assert [line for line in before.splitlines() if line not in after] == []
     done = cli("plan", "pipeline", project.source, "--method", "total", "--force", "--json")
     assert steps(done.out)["skeleton"] == "done"
     assert "instance.total(rate)" in spec.read_text()
+    assert "premium" not in spec.read_text()
+
+
+def test_a_spec_that_ruby_cannot_read_is_left_and_the_next_agent_may_begin(
+    cli: Cli, project: RubyProject
+) -> None:
+    spec = project.add(SPEC, b"RSpec.describe Billing::Invoice do\n  describe '#total' do\n")
+    done = cli("plan", "pipeline", project.source, "--method", "total")
+    assert done.code == 2
+    assert f"{project.source}: skeleton kept: {spec}\n" in done.out
+    assert "cannot be parsed" in done.err
+    assert "the spec was not changed" in done.err
+    assert spec.read_bytes() == b"RSpec.describe Billing::Invoice do\n  describe '#total' do\n"
+    assert project.read()["automation"]["skeleton_skip_reason"] == "the spec exists and cannot be extended"
+    assert cli("plan", "begin", "architect", project.source).code == 0
+    assert cli("plan", "skeleton", project.source).code == 1
 
 
 def test_without_a_method_the_methods_of_the_source_are_named(cli: Cli, project: RubyProject) -> None:
@@ -108,31 +122,32 @@ end
 """
 
 
-def test_a_further_method_has_a_plan_and_a_spec_of_its_own(cli: Cli, project: RubyProject) -> None:
+def test_a_further_method_has_a_plan_of_its_own_and_a_group_in_the_spec(
+    cli: Cli, project: RubyProject
+) -> None:
     project.source.write_bytes(FURTHER)
-    specs, plans = set(), set()
+    plans = set()
+    spec = project.root / SPEC
     for method, kind in (
-        ("total", "instance"),
+        ("<=>", "instance"),
         ("due", "instance"),
         ("due", "class"),
+        ("total", "instance"),
         ("due!", "instance"),
-        ("<=>", "instance"),
     ):
         done = cli("plan", "pipeline", project.source, "--method", method, "--type", kind, "--json")
         said = json.loads(done.out)
         assert said["next"] == "architect"
         plans.add(said["metadata_path"])
-        spec = Path(said["steps"][-1]["detail"])
-        specs.add(spec.relative_to(project.root / "spec" / "models" / "billing"))
         assert f"describe '{'.' if kind == 'class' else '#'}{method}' do" in spec.read_text()
         review = ("plan", "review", project.source, "--method", method, "--type", kind, "--json")
         assert json.loads(cli(*review).out)["spec"] == str(spec)
         again = cli("plan", "pipeline", project.source, "--method", method, "--type", kind, "--json")
         assert steps(again.out) == {"analyzer": "kept", "validator": "done", "skeleton": "kept"}
-    digits = {method: hex8(f"Billing::Invoice\ninstance\n{method}") for method in ("due!", "<=>")}
-    names = ["", "_due", "_class_due", f"_due-{digits['due!']}", f"-{digits['<=>']}"]
-    assert set(map(str, specs)) == {f"invoice{name}_spec.rb" for name in names}
+    groups = [line.split("'")[1] for line in spec.read_text().splitlines() if line.startswith("  describe '")]
+    assert groups == ["#total", "#due", "#due!", ".due", "#<=>"]
     assert len(plans) == 5
+    assert len(list((project.root / "spec").rglob("*.rb"))) == 1
 
 
 def test_another_spec_can_be_named(cli: Cli, project: RubyProject) -> None:
@@ -200,3 +215,42 @@ def test_whatever_the_conditions_are_the_skeleton_is_ruby(cli: Cli, tmp_path: Pa
     specs = [path.read_bytes() for path in sorted((folder / "spec").rglob("*_spec.rb"))]
     assert len(specs) == len(files)
     assert [complaint for complaint in complaints(specs, folder) if complaint] == []
+
+
+ENGLISH = b"""\
+class Post
+  def call(user, action, amount)
+    return if amount < 5
+    1 if user.email
+    2 if read_actions.include?(action)
+    3 unless processed_title.include?('<p></p>')
+    4 if super
+    amount > 100 ? 5 : 6
+  end
+end
+"""
+
+
+def test_contexts_are_english_and_each_state_of_a_range_has_its_own_threshold(
+    cli: Cli, project: RubyProject
+) -> None:
+    source = project.add("app/services/post.rb", ENGLISH)
+    cli("plan", "pipeline", source, "--method", "call")
+    text = (project.root / "spec/services/post_spec.rb").read_text()
+    names = {line.split(", plan:")[0].strip() for line in text.splitlines() if "context " in line}
+    assert names == {
+        "context 'when amount is from 5 to 100'",
+        "context 'when amount is above 100'",
+        "context 'when amount is below 5'",
+        "context 'with user email'",
+        "context 'but user email is absent'",
+        "context 'and action is in read actions'",
+        "context 'but action is not in read actions'",
+        r"context 'and processed title includes \'<p></p>\''",
+        r"context 'but processed title does not include \'<p></p>\''",
+        "context 'and super returns a value'",
+        "context 'but super returns nothing'",
+    }
+    thresholds = {line.strip() for line in text.splitlines() if "{SETUP_CODE} amount:" in line}
+    assert {line.rpartition(", ")[2] for line in thresholds} == {">= 5 and <= 100", "> 100", "< 5"}
+    assert text.index("below 5") > text.index("above 100")

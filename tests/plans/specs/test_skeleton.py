@@ -37,16 +37,23 @@ def test_the_plan_itself_can_be_named_and_the_result_is_json(cli: Cli, project: 
     assert (said["written"], said["next"], said["warnings"]) == (True, "architect", [])
 
 
-def test_a_spec_that_is_there_is_replaced_only_by_force(cli: Cli, project: RubyProject) -> None:
+def test_a_spec_that_is_there_is_extended_and_replaced_only_by_force(cli: Cli, project: RubyProject) -> None:
     project.write()
     spec = project.add(SPEC, b"# mine\n")
-    done = cli("plan", "skeleton", project.source)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {spec} already exists; it was not changed\n  hint: pass --force")
-    assert spec.read_bytes() == b"# mine\n"
-    assert "skeleton_generated" not in project.read().get("automation", {})
+    assert cli("plan", "skeleton", project.source).code == 0
+    extended = spec.read_bytes()
+    assert extended.startswith(
+        b"# mine\n\nrequire_relative '../../../app/models/billing/invoice'\n\nRSpec.describe "
+    )
+    assert cli("plan", "skeleton", project.source, "--merge").code == 0
+    assert spec.read_bytes() == extended
     assert cli("plan", "skeleton", project.source, "--force").code == 0
     assert spec.read_bytes().startswith(b"# frozen_string_literal")
+    done = cli("plan", "skeleton", project.source, "--force", "--missing")
+    assert (done.code, done.err.splitlines()[0]) == (
+        64,
+        "Error: --merge, --missing and --force exclude each other",
+    )
 
 
 @pytest.mark.parametrize("kind", ["directory", "link to nowhere"])
@@ -80,7 +87,10 @@ def test_another_file_can_be_named(cli: Cli, project: RubyProject, tmp_path: Pat
     done = cli("plan", "skeleton", project.source, "--output", tmp_path / "b_spec.rb")
     assert done.code == 2
     assert f"{tmp_path / 'b_spec.rb'} is not recorded in the plan: it is outside of the project" in done.err
-    assert (tmp_path / "b_spec.rb").read_bytes() == inside.read_bytes()
+    own, outside = inside.read_text().splitlines(), (tmp_path / "b_spec.rb").read_text().splitlines()
+    assert [line for line in own if line not in outside] == [
+        "require_relative '../../app/models/billing/invoice'"
+    ]
 
 
 def test_a_name_that_no_plan_can_hold_is_a_warning(cli: Cli, project: RubyProject) -> None:

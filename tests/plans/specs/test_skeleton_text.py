@@ -10,11 +10,11 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from plans.ruby.ruby_tools import needs_ruby
-from plans.specs.skeletons import CALL, TARGET, Fields, characteristic, complaints, paths, text
+from plans.specs.skeletons import CALL, TARGET, Fields, characteristic, complaints, paths, spec_text, text
 from plans.specs.test_contexts import PAYMENT
 from plans.valid_plans import plans
+from runcard.plans.ruby.method_facts import CallSignature
 from runcard.plans.ruby.targets import Parameter
-from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
 
 HOSTILE = [
     "it's",
@@ -111,7 +111,7 @@ def test_what_the_plan_knows_about_a_setup_is_told() -> None:
     each = characteristic(
         "amount", "range", ["large", "small"], setup=setup, threshold_value=10, threshold_operator=">="
     )
-    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, >= 10\n" in text([each])
+    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, threshold >= 10\n" in text([each])
     assert "# {SETUP_CODE} a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
 
 
@@ -193,10 +193,7 @@ def test_ruby_takes_the_skeleton_of_any_plan(
     tmp_path_factory: pytest.TempPathFactory, found: list[Fields]
 ) -> None:
     folder = tmp_path_factory.mktemp("specs")
-    written = [
-        skeleton(TARGET | plan["target"], contexts_of(plan["characteristics"]), CALL, "spec_helper")
-        for plan in found
-    ]
+    written = [spec_text(TARGET | plan["target"], plan["characteristics"], is_tagged=True) for plan in found]
     assert [complaint for complaint in complaints(written, folder) if complaint] == []
 
 

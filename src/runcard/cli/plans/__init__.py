@@ -7,6 +7,7 @@ from runcard.cli.lazy_group import LazyGroup
 COMMANDS: dict[str, str] = {
     "analyze": "Analyze a Ruby method and make its test plan.",
     "begin": "Check whether an agent may begin.",
+    "check": "Check that specs cover the methods that changed.",
     "diff": "Show what changed between two plans.",
     "extract": "Print the structure of spec files.",
     "factories": "List the factories of a project with their traits.",
@@ -16,7 +17,7 @@ COMMANDS: dict[str, str] = {
     "optimize": "Compare plans with their factories.",
     "path": "Print the path of the plan of a source.",
     "pipeline": "Run analyze, validate and skeleton for a source.",
-    "review": "Compare a spec with its plan.",
+    "review": "Compare specs with a plan.",
     "skeleton": "Write the skeleton of a spec from its plan.",
     "status": "Check whether the plan of a source is fresh.",
     "targets": "List the methods in Ruby files.",

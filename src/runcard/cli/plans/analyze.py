@@ -48,15 +48,16 @@ def command(
     Exit codes: 0 success, 1 no such method or file unreadable, 2 warnings: no branches, more than six levels, or a
     part that could not be read.
     """
+    from runcard.cli.exit_codes import ExitCode  # noqa: PLC0415
     from runcard.operations.plans.analyze import analyze_source  # noqa: PLC0415
     from runcard.plans.analysis import AnalysisOptions, ProjectFiles  # noqa: PLC0415
     from runcard.plans.plan_writes import PlanWrites  # noqa: PLC0415
 
-    if all_methods == (method_ref.method is not None):
+    if all_methods and method_ref.method is not None:
         raise click.UsageError("Pass either --method or --all-methods.")
     files = ProjectFiles()  # of all sources
     options = AnalysisOptions(is_deep=deep, all_factories=all_factories)
-    if method_ref.method is not None:
+    if not all_methods:
         batch.each(
             sources,
             lambda source: analyze_source(
@@ -64,7 +65,8 @@ def command(
             ),
             _show,
         )
-        return batch.finish()
+        is_named = method_ref.method is not None
+        return batch.finish(wrong_usage=ExitCode.FAILED if is_named else ExitCode.USAGE)
     plan_writes = PlanWrites() if writes else None
     for source in sources:
         with batch.catching(source):

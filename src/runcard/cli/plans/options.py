@@ -26,6 +26,17 @@ root_option = click.option(
     type=PATH,
     help="The project (default: the nearest directory above with .git or a Gemfile).",
 )
+coverage_option = click.option(
+    "--coverage",
+    metavar="FILE",
+    type=PATH,
+    help="A coverage report with branches: coverage/.resultset.json of SimpleCov, or Ruby's Coverage as JSON.",
+)
+annotations_option = click.option(
+    "--annotations",
+    type=click.Choice(("github",)),
+    help="Print what is missing as annotations of a pull request.",
+)
 Command = Callable[..., int]
 
 

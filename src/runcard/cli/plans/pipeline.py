@@ -40,7 +40,7 @@ def command(
     """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and print the next agent.
 
     Work that is done and still valid is not repeated: the analysis of an unchanged source, and a skeleton that the
-    plan records. A spec that exists already is not changed, and the next agent may begin.
+    plan records. A spec that exists already is extended: only the missing groups are inserted.
 
     Exit codes: 0 success, 1 a step failed, 2 warnings.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[str, ...], no_write: bool, method_ref: "MethodRef", root: str | None, batch: "Batch"
 ) -> int:
-    """Check the plan of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
+    """Check all plans of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
 
     The target must exist in the project. The findings are written into the plan's section validation, whose previous
     contents are ignored; nothing else changes.
@@ -29,7 +29,7 @@ def command(
     Exit codes: 0 valid, 1 errors, 2 warnings.
     """
     from runcard.cli.printing import finding_line  # noqa: PLC0415
-    from runcard.operations.plans.validate import validate_plan  # noqa: PLC0415
+    from runcard.operations.plans.validate import plans_to_validate, validate_plan  # noqa: PLC0415
     from runcard.plans.plan_writes import PlanWrites  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -46,7 +46,11 @@ def command(
             batch.warn(finding_line(warning, plan), warning.hint)
         return result
 
-    batch.each(paths, validate, lambda _, result: _show(result))
+    plans: list[str] = []
+    for path in paths:
+        with batch.catching(path):
+            plans += plans_to_validate(path, root=root, method_ref=method_ref, limits=limits)
+    batch.each(plans, validate, lambda _, result: _show(result))
     return batch.finish()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
-from runcard.plans.ruby.spec_reader import SpecFile, read_spec
+from runcard.plans.ruby.spec_tree import SpecFile, read_spec
 
 
 @dataclass(frozen=True, slots=True)

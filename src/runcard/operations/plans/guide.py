@@ -13,11 +13,15 @@ from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, check_one_plan
 from runcard.plans.project import has_minitest_only
 from runcard.plans.spec_paths import spec_of
+from runcard.plans.spec_skeleton import method_name
 
 PLACEHOLDERS = {
     "{COMMON_SETUP}": "what all examples need: replace it with code, or delete the line",
     "{ARGUMENT}": "a value for a parameter: replace nil in the let",
     "{SETUP_CODE}": "the setup of a state: a let, a trait or a stub that puts the object into this state",
+    "{CALL}": "a call of a public method that leads to a private one: replace nil in the subject",
+    "{REQUEST}": "a request: replace its method and its path by those of the route",
+    "{HOST}": "a class that includes the module: replace it, or give it what the module needs",
     "{EXPECTATION}": "what happens: an expectation, and a name for the example that says it",
 }
 
@@ -36,7 +40,12 @@ class AgentTask:
     @property
     def target(self) -> str:
         target = self.plan.to_dict()["target"]
-        return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
+        return f"{target['class']}{method_name(target)}"
+
+    @property
+    def group(self) -> str:
+        """The description of the method's group in the spec."""
+        return method_name(self.plan.to_dict()["target"])
 
     @property
     def test_command(self) -> str:
@@ -53,6 +62,7 @@ class AgentTask:
             "target": self.target,
             "metadata_path": json_name(self.plan.path).text,
             "spec": json_name(self.spec).text,
+            "group": self.group,
             "spec_exists": os.path.lexists(os.path.join(self.plan.location.project.root, self.spec)),
             "root": json_name(self.plan.location.project.root).text,
             "placeholders": PLACEHOLDERS,
@@ -118,14 +128,15 @@ class AgentGuide:
             f"method: {task.target} in `{printable(location.file)}`",
             f"project, where all commands run: `{printable(location.project.root)}`",
             f"plan: `{printable(task.plan.path)}`; never edit it, report with the commands below",
-            f"spec: `{printable(task.spec)}`",
-            f"run the spec: `{task.test_command}`; it must pass, with no pending example left",
+            f"spec: `{printable(task.spec)}`; it has all methods of the class, yours is in `describe '{task.group}'`",
+            f"run the spec: `{task.test_command}`; it must pass, with no pending example left in this group",
         ]
         marks = [f"`{mark}`: {meaning}" for mark, meaning in PLACEHOLDERS.items()]
         marks += [
             "each is in a comment; delete the comment when it is done",
             "delete `skip 'no expectation yet'` from each example that has an expectation",
-            "keep every context: each is a state of the plan",
+            "keep every context and its tag `plan: '<characteristic>:<state>'`: each is a state of the plan",
+            "change nothing outside of this group; `runcard plan skeleton` adds what is missing and keeps the rest",
         ]
         return [("This task", paths), ("Placeholders in the spec", marks)]
 

@@ -1,7 +1,8 @@
 """Run the pipeline from a source to the skeleton of its spec: analyzer, validator, skeleton.
 
 Work that is done and still valid is not repeated: the analysis of an unchanged source, and an existing skeleton that the
-plan records. A spec that exists already is left as it is, and the next agent may begin.
+plan records. A spec that exists already is extended. One that cannot be extended is left as it is, and the next agent may
+begin.
 """
 
 import os
@@ -10,17 +11,17 @@ from dataclasses import dataclass
 
 from runcard.documents.findings import InvalidDocument
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
+from runcard.errors import DocumentError, RuncardError
 from runcard.files import json_name, printable
 from runcard.operations.plans.analyze import analyze_methods, analyze_source
-from runcard.operations.plans.skeleton import write_skeleton
+from runcard.operations.plans.skeleton import path_in_project, write_skeleton
 from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import stale_warnings, status_of
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.project import has_minitest_only, project_of
-from runcard.plans.spec_paths import default_spec, spec_of
+from runcard.plans.spec_paths import skeleton_path, spec_of
 
 DONE, KEPT = "done", "kept"
 
@@ -74,14 +75,10 @@ def run_pipeline(
     pipeline = _Pipeline(path, root, on_step)
     method_ref = pipeline.analyze(method_ref)
     plan = pipeline.validate(method_ref)
-    spec = output or os.path.join(plan.location.project.root, default_spec(plan))
     if _has_skeleton(plan) and not force:
         pipeline.note(PipelineStep("skeleton", KEPT, spec_of(plan)), ())
-    elif os.path.lexists(spec) and not force:
-        pipeline.keep_spec(plan, spec)
     else:
-        written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
-        pipeline.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
+        pipeline.skeleton(plan, method_ref, output, force=force)
     return PipelineResult(
         find_plan(path, root=root, method_ref=method_ref), tuple(pipeline.steps), tuple(pipeline.warnings)
     )
@@ -146,19 +143,31 @@ class _Pipeline:
         self.note(PipelineStep("analyzer", DONE, written.path), analyzed.warnings)
         return full
 
-    def keep_spec(self, plan: Plan, spec: str) -> None:
-        """Leave a spec that exists as it is, and let the next agent begin."""
-        inside = os.path.relpath(os.path.realpath(spec), plan.location.project.root)
-        is_outside = inside.startswith(os.pardir + os.sep) or json_name(inside).text != inside
+    def skeleton(self, plan: Plan, method_ref: MethodRef, output: str | None, *, force: bool) -> None:
+        """Write the spec, or extend it; one that cannot be read is left as it is, and the next agent may begin."""
+        try:
+            written = write_skeleton(
+                self._path, root=self._root, method_ref=method_ref, output=output, force=force
+            )
+        except DocumentError as error:
+            spec = output or os.path.join(plan.location.project.root, skeleton_path(plan))
+            if not os.path.isfile(spec):
+                raise
+            self._keep_spec(plan, spec, error)
+            return
+        count = written.added
+        added = "" if count is None else f": {count} context{'' if count == 1 else 's'} added"
+        outcome = DONE if written.is_new else KEPT
+        self.note(PipelineStep("skeleton", outcome, f"{written.path}{added}"), written.warnings)
+
+    def _keep_spec(self, plan: Plan, spec: str, error: DocumentError) -> None:
+        inside = path_in_project(plan, spec)
         plan.mark(
             "skeleton",
-            skipped="the spec exists already",
-            values={} if is_outside else {"skeleton_file": inside},
+            skipped="the spec exists and cannot be extended",
+            values={} if inside is None else {"skeleton_file": inside},
         )
-        detail = (
-            f"{spec} exists already and was not changed; `runcard plan review` lists what it does not cover"
-        )
-        self.note(PipelineStep("skeleton", KEPT, detail), stale_warnings(plan.location))
+        self.note(PipelineStep("skeleton", KEPT, spec), [*stale_warnings(plan.location), str(error)])
 
     def validate(self, method_ref: MethodRef) -> Plan:
         """Validate the plan; returns the validated plan."""

@@ -1,20 +1,22 @@
-"""Write the skeleton of a spec for a plan, and report it in the plan."""
+"""Write the skeleton of a spec for a plan, and report it in the plan. An existing spec is extended."""
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, json_name, printable, read_file, write_atomic
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, find_plan
-from runcard.plans.plan_files import MethodRef
+from runcard.plans.plan_files import MethodRef, check_one_plan
 from runcard.plans.project import check_inside
-from runcard.plans.ruby.targets import required_parameters
-from runcard.plans.spec_paths import default_spec
-from runcard.plans.spec_skeleton import CallSignature, Context, contexts_of, skeleton
+from runcard.plans.ruby.source_text import MAX_SIZE
+from runcard.plans.skeleton_builder import SkeletonBuilder
+from runcard.plans.spec_contexts import Context
+from runcard.plans.spec_merge import SpecMerge, merge
+from runcard.plans.spec_paths import skeleton_path
+from runcard.settings import PLANS_TAGS, read_settings
 
 _AGENT = AGENTS["skeleton"]
 
@@ -26,7 +28,9 @@ class SkeletonResult:
     plan: Plan
     path: str
     contexts: tuple[Context, ...]
-    is_new: bool  # False: the same file existed already
+    added: int | None  # contexts that were added to an existing spec; None: the spec is new, or was replaced
+    is_new: bool  # False: nothing was written, because nothing was missing
+    missing: tuple[str, ...]  # the lines that the spec lacked
     warnings: tuple[str, ...]
 
     @property
@@ -38,10 +42,12 @@ class SkeletonResult:
         return {
             "metadata_path": json_name(self.plan.path).text,
             "spec": json_name(self.path).text,
-            "skeleton_file": self.plan.to_dict()["automation"].get("skeleton_file"),
+            "skeleton_file": (self.plan.to_dict().get("automation") or {}).get("skeleton_file"),
             "written": self.is_new,
             "contexts": len(contexts),
             "examples": sum(context.is_leaf for context in contexts) or 1,
+            "added": self.added,
+            "missing": list(self.missing),
             "next": self.next,
             "warnings": list(self.warnings),
         }
@@ -55,32 +61,88 @@ def write_skeleton(
     output: str | None = None,
     force: bool = False,
 ) -> SkeletonResult:
-    """Write the spec of a plan to its default path or to `output`; only `force` replaces an existing file."""
-    plan = find_plan(path, root=root, method_ref=method_ref)
-    plan.check_exists()
-    plan.check_handover(_AGENT)
-    data = plan.to_dict()
-    contexts = contexts_of(data["characteristics"])
-    spec = output or os.path.join(plan.location.project.root, default_spec(plan))
-    text = skeleton(data["target"], contexts, _signature(plan, data["target"]), _helper(plan, data["target"]))
-    warnings = [
-        *plan.warnings,
-        *plan.missing(_AGENT.name),
-        *stale_warnings(plan.location),
-        *_unreachable(data, contexts),
-    ]
-    if output is None:
-        check_inside(plan.location.project, spec)
-    is_new = _write(spec, text, force=force)
-    skeleton_file = _path_in_project(plan, spec)
+    """Write the spec of a plan to its default path or to `output`; an existing file is extended, or replaced by `force`."""
+    task = _SkeletonTask.of(path, root, method_ref, output)
+    with task.plan.locked():
+        if force or not os.path.lexists(task.spec):
+            text = task.builder.skeleton().file(task.builder.requires(task.spec))
+            result = SpecMerge(text, (), 0)
+            is_new = _write(task.spec, text, replace=force)
+            added = None
+        else:
+            before, result = task.merged()
+            is_new = result.data != before
+            added = result.contexts
+            if is_new:
+                _write(task.spec, result.data, replace=True)
+    warnings = list(task.warnings)
+    skeleton_file = path_in_project(task.plan, task.spec)
     if skeleton_file is None:
         warnings.append(
-            f"{printable(spec)} is not recorded in the plan: it is outside of the project, or its name is not UTF-8"
+            f"{printable(task.spec)} is not recorded in the plan: it is outside of the project, or its name is not UTF-8"
         )
-    marked = plan.mark(
+    marked = task.plan.mark(
         _AGENT.name, completed=True, values={} if skeleton_file is None else {"skeleton_file": skeleton_file}
     )
-    return SkeletonResult(marked, spec, contexts, is_new, tuple(warnings))
+    return SkeletonResult(marked, task.spec, task.contexts, added, is_new, result.missing, tuple(warnings))
+
+
+def missing_examples(
+    path: str, *, root: str | None = None, method_ref: MethodRef | None = None, output: str | None = None
+) -> SkeletonResult:
+    """What the spec of a plan lacks; nothing is written."""
+    task = _SkeletonTask.of(path, root, method_ref, output)
+    if os.path.lexists(task.spec):
+        _, result = task.merged()
+    else:
+        text = task.builder.skeleton().file(task.builder.requires(task.spec))
+        lines = tuple(text.decode().splitlines())
+        result = SpecMerge(b"", lines, sum(1 for top in task.contexts for _ in top.walk()))
+    return SkeletonResult(
+        task.plan, task.spec, task.contexts, result.contexts, False, result.missing, task.warnings
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SkeletonTask:
+    """A plan, its skeleton, and the path of its spec."""
+
+    plan: Plan
+    builder: SkeletonBuilder
+    contexts: tuple[Context, ...]
+    spec: str
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, path: str, root: str | None, method_ref: MethodRef | None, output: str | None
+    ) -> "_SkeletonTask":
+        plan = find_plan(path, root=root, method_ref=method_ref)
+        check_one_plan(plan.location, path, method_ref)
+        plan.check_exists()
+        plan.check_handover(_AGENT)
+        builder = SkeletonBuilder(plan, is_tagged=read_settings()[PLANS_TAGS])
+        contexts = tuple(builder.skeleton().contexts)
+        spec = output or os.path.join(plan.location.project.root, skeleton_path(plan))
+        if output is None:
+            check_inside(plan.location.project, spec)
+        warnings = (
+            *plan.warnings,
+            *plan.missing(_AGENT.name),
+            *stale_warnings(plan.location),
+            *_unreachable(plan.to_dict(), contexts),
+        )
+        return cls(plan, builder, contexts, spec, warnings)
+
+    def merged(self) -> tuple[bytes, SpecMerge]:
+        """The existing spec, and the same with what is missing."""
+        data = read_file(self.spec, MAX_SIZE, only_regular=True)
+        if len(data) > MAX_SIZE:
+            raise DocumentError(
+                f"{printable(self.spec)} is larger than {MAX_SIZE:,} bytes", hint="split the file"
+            )
+        requires = self.builder.requires(self.spec)
+        return data, merge(data, self.spec, self.builder.skeleton(), requires, self.builder.order())
 
 
 def _unreachable(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:
@@ -93,47 +155,23 @@ def _unreachable(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:
     ]
 
 
-def _signature(plan: Plan, target: JsonObject) -> CallSignature:
-    """The parameters in the source; none if it cannot be read."""
-    name = target["class"]
-    with suppress(RuncardError):
-        parameters = required_parameters(plan.source, name, target["method"], target["method_type"])
-        return CallSignature(parameters, required_parameters(plan.source, name, "initialize", "instance"))
-    return CallSignature()
-
-
-def _helper(plan: Plan, target: JsonObject) -> str:
-    """The file that a spec requires: `rails_helper` in Rails projects, else `spec_helper`."""
-    is_rails = target["file"].removeprefix("./").startswith("app/")
-    rails_helper = os.path.join(plan.location.project.root, "spec", "rails_helper.rb")
-    return "rails_helper" if is_rails or os.path.isfile(rails_helper) else "spec_helper"
-
-
-def _write(path: str, text: bytes, *, force: bool) -> bool:
+def _write(path: str, text: bytes, *, replace: bool) -> bool:
     """Write the file; False if the same file exists already."""
-    if os.path.lexists(path) and not force:
-        with suppress(RuncardError):
-            if read_file(path, len(text), only_regular=True) == text:
-                return False
-        raise _exists(path)
     try:
+        if replace and os.path.isfile(path) and read_file(path, len(text), only_regular=True) == text:
+            return False
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        write_atomic(path, text, replace=force)
+        write_atomic(path, text, replace=replace)
     except FileExistsError as error:
-        raise _exists(path) from error
+        raise StoreError(
+            f"{printable(path)} already exists; it was not changed", hint="run the command again to extend it"
+        ) from error
     except OSError as error:
         raise failure(error, path, "write") from error
     return True
 
 
-def _exists(path: str) -> StoreError:
-    return StoreError(
-        f"{printable(path)} already exists; it was not changed",
-        hint="pass --force to replace it, or --output to write another file",
-    )
-
-
-def _path_in_project(plan: Plan, path: str) -> str | None:
+def path_in_project(plan: Plan, path: str) -> str | None:
     """The path in the project; None if it is outside, or not valid in a document."""
     inside = os.path.relpath(os.path.realpath(path), plan.location.project.root)
     is_outside = inside.startswith(os.pardir + os.sep)

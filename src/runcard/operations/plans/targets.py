@@ -1,6 +1,7 @@
 """List the methods of a Ruby file."""
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
@@ -38,3 +39,17 @@ def list_targets(path: str, *, root: str | None = None) -> TargetList:
     targets = read_targets(source)
     check_ruby(source, not targets.warnings, targets)
     return TargetList(file, targets)
+
+
+_NOT_ENTERED = {"node_modules", "vendor", "tmp", "log", "coverage"}
+
+
+def ruby_files(paths: Iterable[str]) -> Iterator[str]:
+    """The files themselves, and the Ruby files below each directory; hidden and installed ones are left out."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if name[0] != "." and name not in _NOT_ENTERED)
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".rb"))

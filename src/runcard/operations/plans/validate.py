@@ -12,7 +12,7 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.plan import Plan, find_plan
-from runcard.plans.plan_files import MethodRef
+from runcard.plans.plan_files import MethodRef, check_one_plan, is_plan_path, plans_of_source
 from runcard.plans.plan_writes import PlanWrites
 from runcard.plans.target_check import check_target
 
@@ -42,6 +42,19 @@ class PlanValidation:
         }
 
 
+def plans_to_validate(
+    path: str, *, root: str | None = None, method_ref: MethodRef | None = None, limits: Limits | None = None
+) -> list[str]:
+    """The plans of a source, if it has several and no method is given; else the path itself."""
+    ref = method_ref or MethodRef()
+    if is_plan_path(path) or ref.method is not None:
+        return [path]
+    plans = plans_of_source(find_plan(path, root=root, limits=limits).location)
+    if len(plans) < 2:
+        return [path]
+    return [plan for plan, target in plans if ref.matches(target)] or [path]
+
+
 def validate_plan(
     path: str,
     *,
@@ -51,12 +64,13 @@ def validate_plan(
     limits: Limits | None = None,
     writes: PlanWrites | None = None,
 ) -> PlanValidation:
-    """Validate the plan of a source, or the plan at a path that ends in `.yml`.
+    """Validate the only plan of a source, or the plan at a path that ends in `.yml`.
 
     For many plans, pass the same `writes`: then their folder is searched once for abandoned temporary files.
     """
     writes = writes or PlanWrites()
     plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
+    check_one_plan(plan.location, path, method_ref)
     plan.check_exists()
     if not write:
         return PlanValidation(plan, _check(plan), written=False, warnings=plan.warnings)

@@ -9,6 +9,9 @@
     analyze_all(path, root=None, files=None, options=None) -> list[Analysis]
                         every method of the file that has a body, in the order of the text
 
+    branches_of(path, method_ref, root=None, is_deep=False) -> MethodBranches
+                        the branches of a method as coverage counts them, and the states that each proves
+
     method_digests(path, root=None, is_deep=False) -> dict[MethodRef, str]
                         the digest of each method, which tells whether its plan is still fresh
 
@@ -23,6 +26,7 @@ A file that cannot be read and a method that does not exist raise RuncardError; 
     analyzer         a source, a method of it, the plan
     method_source    the source of a method: body, parameters, private methods, predicates
     control_flow     `if`, `unless`, `case`, loops: all questions of a method, with their paths; `rescues` for `rescue`
+    branch_notes     the branches that coverage counts; `branch_states`: what each proves when it runs
     conditions       expression → condition, joined of `expression_questions`
     comparisons      literals, ranges, `case/in`; `vocabulary` has opposites and actions
     assignments      what variables were assigned, and when they are present; `memoization` for `@x ||= y`
@@ -42,6 +46,7 @@ from runcard.plans.analysis.analyzer import (
     AnalysisOptions,
     analyze,
     analyze_all,
+    branches_of,
     method_digests,
 )
 from runcard.plans.analysis.project_context import ProjectFiles
@@ -53,5 +58,6 @@ __all__ = [
     "ProjectFiles",
     "analyze",
     "analyze_all",
+    "branches_of",
     "method_digests",
 ]

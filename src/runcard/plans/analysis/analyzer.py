@@ -14,6 +14,7 @@ from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
+from runcard.plans.analysis.branch_states import MethodBranches, method_branches
 from runcard.plans.analysis.characteristics import SetupContext, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.control_flow import Walker
@@ -94,6 +95,14 @@ def method_digests(path: str, *, root: str | None = None, is_deep: bool = False)
     }
 
 
+def branches_of(
+    path: str, method_ref: MethodRef, *, root: str | None = None, is_deep: bool = False
+) -> MethodBranches:
+    """The branches of one method of a Ruby file, and what each proves when it runs."""
+    source = _SourceAnalyzer(path, root, ProjectFiles(), AnalysisOptions(is_deep=is_deep))
+    return source.branches(source.find(method_ref))
+
+
 class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
@@ -123,15 +132,15 @@ class _SourceAnalyzer:
 
     def find(self, method_ref: MethodRef) -> Target:
         if method_ref.method is None:
-            raise UsageError("no method given", hint="pass --method or --all-methods")
+            raise UsageError(
+                f"{printable(self.file)}: no method given; its methods: {self._method_names()}",
+                hint="pass one of these with --method, or --all-methods",
+            )
         matches = self.targets.matching(*method_ref)
         if not matches:
-            known = self.targets.all()
-            listed = ", ".join(map(str, known[:_MAX_LISTED])) or "none"
-            more = f" and {len(known) - _MAX_LISTED} more" if len(known) > _MAX_LISTED else ""
             where = f" of {printable(method_ref.class_name)}" if method_ref.class_name else ""
             raise DocumentError(
-                f"{printable(self.file)} has no method {printable(method_ref.method)}{where}; its methods: {listed}{more}",
+                f"{printable(self.file)} has no method {printable(method_ref.method)}{where}; its methods: {self._method_names()}",
                 hint="pass one of these with --method, and its class with --class",
             )
         if len({target.class_name for target in matches}) > 1:
@@ -140,6 +149,11 @@ class _SourceAnalyzer:
                 hint="pass --class",
             )
         return matches[0]
+
+    def _method_names(self) -> str:
+        known = self.targets.all()
+        more = f" and {len(known) - _MAX_LISTED} more" if len(known) > _MAX_LISTED else ""
+        return (", ".join(map(str, known[:_MAX_LISTED])) or "none") + more
 
     def method(self, target: Target) -> Method | None:
         return find_method(self.code, target, self.literals)
@@ -167,6 +181,12 @@ class _SourceAnalyzer:
         if not report.valid:
             raise InvalidDocument(report, f"the plan of {target}")
         return Analysis(target, plan, tuple(self._warnings(target, characteristics, flow)))
+
+    def branches(self, target: Target) -> MethodBranches:
+        method = self.method(target)
+        if method is None:
+            return MethodBranches((), {}, frozenset())
+        return method_branches(self.code, method, self._walk(method))
 
     def _walk(self, method: Method) -> MethodFlow:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}

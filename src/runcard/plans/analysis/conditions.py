@@ -50,6 +50,7 @@ class Conditions(ExpressionQuestions):
         self._depth = 0
         self.too_deep: int | None = None  # the first line that was left out
         self.is_deep = False  # whether private methods are read, too
+        self.is_partial = False  # whether a part of the last condition could not be read
         self._presences = PresenceReader(code, self.comparisons, self.assignments, self._value_present)
 
     def enter(self, assignments: Assignments) -> Assignments:
@@ -62,6 +63,7 @@ class Conditions(ExpressionQuestions):
         """The condition of an expression; None for a constant."""
         if self._depth >= MAX_DEPTH:
             self.too_deep = self.too_deep or line_of(node)
+            self.is_partial = True
             return None
         self._depth += 1
         try:
@@ -90,6 +92,7 @@ class Conditions(ExpressionQuestions):
         if node.type == "operator_assignment" and (left := field_of(node, "left")):
             return self._presence_question(node, left, None)
         if node.type == "rescue_modifier" and (body := field_of(node, "body")):
+            self.is_partial = True
             return self.read(body)
         if node.type in _BRANCHES:
             return self._conditional(node)
@@ -157,6 +160,7 @@ class Conditions(ExpressionQuestions):
 
     def joined(self, left: Condition | None, right: Condition | None, *, both: bool) -> Condition | None:
         if left is None or right is None:
+            self.is_partial = True
             return left or right
         return Both(left, right) if both else either(left, right)
 
@@ -182,7 +186,9 @@ class Conditions(ExpressionQuestions):
             return Not(inner) if inner else None
         if operator.type == "defined?":
             subject = subject_of(self._code, operand)
-            return self._pair(node, subject, "defined", Pair("defined", "not_defined"))
+            pair = Pair("defined", "not_defined")
+            wording = pair_wording(self._text_of(operand).strip("()"), pair, "is defined", "is not defined")
+            return replace(self._pair(node, subject, "defined", pair), wording=wording)
         return None
 
     # Questions

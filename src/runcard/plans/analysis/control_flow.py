@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from runcard.plans.analysis.assignments import Assignments
+from runcard.plans.analysis.branch_notes import BranchNotes
+from runcard.plans.analysis.case_clauses import CaseClauses
 from runcard.plans.analysis.comparisons import AND, OR
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.memoization import is_memo, is_memoization
 from runcard.plans.analysis.method_source import Raises, raises_error
+from runcard.plans.analysis.outcome_notes import RAISING_CALLS, OutcomeNotes
 from runcard.plans.analysis.questions import (
+    Arm,
     Both,
     Condition,
     Exit,
@@ -33,13 +37,14 @@ from runcard.plans.ruby.syntax_tree import BLOCKS, METHODS, Code, Node, children
 MAX_DEPTH = 120  # nested expressions; deeper ones are left out
 RETURN, RAISE, SKIP = "return", "raise", "next"
 
-_RAISING_CALLS = {"raise", "fail", "throw", "exit", "abort"}
 _RESPONSES = {"render", "redirect_to", "redirect_back", "redirect_back_or_to", "head"}
 _VARIABLES = {"identifier", "instance_variable"}
 _JUMPS = {"next", "break", "redo", "retry"}
 _NOT_WALKED = METHODS | {"class", "module", "singleton_class", "comment"}
 _SEQUENCES = {"body_statement", "begin", "then", "else", "do", "block_body", "parenthesized_statements"}
 _SEQUENCES |= {"ensure", "program", "begin_block"}
+_BRANCHES = {"if", "unless", "elsif", "conditional", "if_modifier", "unless_modifier", "case", "case_match"}
+_BRANCHES |= {"return", "comment"}
 
 
 class Walker:
@@ -52,10 +57,16 @@ class Walker:
         self._rescues = RescueReader(code)
         self._depth = 0
         self._blocks = 0  # how many blocks and loops were entered
+        self._tries = 0  # how many bodies of a `rescue` are open
         self.flow = MethodFlow([], [])
+        self._branches = BranchNotes(self.flow, conditions)
+        self._clauses = CaseClauses(conditions, self._branches)
+        self._outcomes = OutcomeNotes(self.flow, code, conditions)
 
     def walk(self, node: Node | None, path: Path, *, tail: bool = False) -> FlowResult:
         """Walk a node; `tail` means that its value is the return value of the method."""
+        if tail and (node is None or node.type not in _SEQUENCES | _BRANCHES):
+            self._outcomes.note(node, path)
         if node is None or node.type in _NOT_WALKED:
             return FlowResult()
         if self._depth >= MAX_DEPTH:
@@ -74,6 +85,8 @@ class Walker:
 
     def _generic(self, node: Node, path: Path) -> FlowResult:
         leaves = node.type == "return" or node.type in _JUMPS
+        if node.type == "return" and len(returned := children(field_of(node, "arguments") or node)) != 1:
+            (self._outcomes.anything if returned else self._outcomes.nothing)(path)
         for child in children(node):
             inner = children(child) if child.type == "argument_list" and leaves else [child]
             for part in inner:
@@ -84,12 +97,23 @@ class Walker:
 
     def _read(self, node: Node, path: Path) -> Condition | None:
         self._conditions.assignments.path = path
+        self._conditions.is_partial = False
         return self._conditions.read(node)
+
+    def _read_whole(self, node: Node, path: Path, *, negated: bool = False) -> Condition | None:
+        """The condition of a branch."""
+        condition = self._read(node, path)
+        if condition is not None and negated:
+            condition = Not(condition)
+        return self._branches.whole(condition)
 
     def _identifier(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
         if self._text_of(node) in self._privates:
             return self._helper(node, self._text_of(node), path)
-        return FlowResult(RAISE) if self._text_of(node) in _RAISING_CALLS else FlowResult()
+        if self._text_of(node) not in RAISING_CALLS:
+            return FlowResult()
+        self._outcomes.raised(None, path)
+        return FlowResult(RAISE)
 
     # Sequences
 
@@ -108,28 +132,41 @@ class Walker:
         return flow
 
     def _statements(self, nodes: Sequence[Node], path: Path, *, tail: bool) -> FlowResult:
-        at = path
+        at, certain = path, self._outcomes.certain
         last = next((node for node in reversed(nodes) if node.type != "heredoc_body"), None)
+        ends = None
+        if tail and last is None:
+            self._outcomes.nothing(path)
         for node in nodes:
+            self._branches.note_line(node, at + self._outcomes.certain)
             flow = self.walk(node, at, tail=tail and node == last)
-            if flow.ends:
-                return FlowResult(flow.ends)
+            ends = flow.ends
+            if ends:
+                break
             at += flow.after
-        return FlowResult(None, at[len(path) :])
+            self._outcomes.certain += flow.passed
+        self._outcomes.certain = certain
+        return FlowResult(ends) if ends else FlowResult(None, at[len(path) :])
 
     def _with_rescue(
         self, body: list[Node], handlers: list[Node], endings: list[Node], path: Path, *, tail: bool
     ) -> FlowResult:
+        noted = self._outcomes.count
+        self._tries += 1
         flow = self._statements(body, path, tail=tail)
+        self._tries -= 1
         raised = [self._rescues.raised(handler, self._conditions.via) for handler in handlers]
         ends = [flow.ends]
+        fine: Path = tuple((question, False) for question in raised)
+        self._outcomes.completed(noted, fine)
+        self._branches.note_body(body, handlers, fine, path)
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
+            self._branches.note_handler(handler, question, path)
             with self._own_variables():
                 result = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
             self._note_exit(path, question, result, truth=True)
             ends.append(result.ends)
-        fine: Path = tuple((question, False) for question in raised)
         for ending in endings:
             if ending.type == "else":
                 self.walk(ending, path + fine, tail=tail)
@@ -151,22 +188,23 @@ class Walker:
         """`if`, `unless` and `? :`, with all `elsif` branches and `else`."""
         if is_memoization(self._code, node):
             return self._memoized(node, path)
-        steps: list[tuple[Node, Node | None]] = []
+        steps: list[tuple[Node, Node, Node | None]] = []
         at: Node | None = node
         while at is not None and at.type in {"if", "unless", "elsif", "conditional"}:
             test = field_of(at, "condition")
             if test is None:
                 return FlowResult()
-            steps.append((test, field_of(at, "consequence")))
+            steps.append((at, test, field_of(at, "consequence")))
             at = field_of(at, "alternative")
             if node.type == "conditional":
                 break
-        conditions = as_exclusive_choice([self._read(test, path) for test, _ in steps])
-        if node.type == "unless":
-            conditions = [Not(condition) if condition else None for condition in conditions]
+        is_unless = node.type == "unless"
+        read = [self._read_whole(test, path, negated=is_unless) for _, test, _ in steps]
+        conditions = self._branches.replaced(read, as_exclusive_choice(read))
         branches: list[tuple[Path, Condition | None, FlowResult]] = []
-        for (test, body), condition in zip(steps, conditions, strict=True):
+        for (branch, test, body), condition in zip(steps, conditions, strict=True):
             self._ask(condition, path)
+            self._branches.note_choice(branch, "unless" if is_unless else "if", condition, path)
             self._walk_operands(test, path)
             branches.append((path, condition, self.walk(body, then(path, condition, truth=True), tail=tail)))
             path = then(path, condition, truth=False)
@@ -186,16 +224,21 @@ class Walker:
             return FlowResult()
         if is_memoization(self._code, node):
             return self._memoized(node, path)
-        condition = self._read(test, path)
-        if condition is not None and node.type == "unless_modifier":
-            condition = Not(condition)
+        kind = node.type.removesuffix("_modifier")
+        condition = self._read_whole(test, path, negated=kind == "unless")
         self._ask(condition, path)
+        self._branches.note_choice(node, kind, condition, path)
         self._walk_operands(test, path)
         flow = self.walk(field_of(node, "body"), then(path, condition, truth=True), tail=tail)
-        return self._joined(path, condition, flow, FlowResult(), both=False)
+        if tail:
+            self._outcomes.nothing(then(path, condition, truth=False))
+        result = self._joined(path, condition, flow, FlowResult(), both=False)
+        is_guard = flow.ends is not None and condition is not None
+        return result._replace(passed=then((), condition, truth=False)) if is_guard else result
 
     def _memoized(self, node: Node, path: Path) -> FlowResult:
         """`@x = … unless @x` and `return @x if @x`: what is walked is the value."""
+        self._outcomes.anything(path)
         self.walk(field_of(node, "body") or field_of(node, "consequence"), path)
         return FlowResult()
 
@@ -221,12 +264,14 @@ class Walker:
 
     def _loop(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
         test = field_of(node, "condition")
-        condition = self._read(test, path) if test else None
+        condition = self._read_whole(test, path) if test else None
+        inside = then(path, condition, truth=node.type.startswith("while"))
         if test is not None:
             self._ask(condition, path)
+            self._branches.note(node, node.type.removesuffix("_modifier"), condition, Arm("body", inside))
             self._walk_operands(test, path)
         with self._own_variables():
-            self.walk(field_of(node, "body"), then(path, condition, truth=node.type.startswith("while")))
+            self.walk(field_of(node, "body"), inside)
         return FlowResult()
 
     # Cases
@@ -236,45 +281,22 @@ class Walker:
         clauses = [part for part in children(node) if part.type in {"when", "in_clause"}]
         otherwise = next((part for part in children(node) if part.type == "else"), None)
         self.walk(value, path)
-        steps = [(self._clause(value, clause, clauses, otherwise), clause) for clause in clauses]
+        steps = [(self._clauses.whole(value, clause, clauses, otherwise), clause) for clause in clauses]
         branches: list[tuple[Path, Condition | None, FlowResult]] = []
         at = after = (
             path  # values exclude each other: the path to a clause need not name the clauses before it
         )
+        arms: list[Arm] = []
         for condition, clause in steps:
             self._ask(condition, at)
+            label = "when" if clause.type == "when" else "in"
+            arms.append(Arm(label, then(at, condition, truth=True)))
             flow = self.walk(field_of(clause, "body"), then(at, condition, truth=True), tail=tail)
             branches.append((after, condition, flow))
             after = then(after, condition, truth=False)
             at = at if isinstance(condition, Question) else then(at, condition, truth=False)
+        self._branches.note_case(node, [condition for condition, _ in steps], [*arms, Arm("else", after)])
         return self._combined(branches, self.walk(otherwise, after, tail=tail))
-
-    def _clause(
-        self, value: Node | None, clause: Node, clauses: list[Node], otherwise: Node | None
-    ) -> Condition | None:
-        patterns = _patterns(clause)
-        if value is None:
-            condition: Condition | None = None
-            for pattern in patterns:
-                for expression in children(pattern):
-                    condition = self._conditions.joined(
-                        condition, self._conditions.read(expression), both=False
-                    )
-            return condition
-        all_patterns = [pattern for other in clauses for pattern in _patterns(other)]
-        question: Condition = self._conditions.choice(
-            value,
-            patterns,
-            clause,
-            is_closed=otherwise is None,
-            numbers=self._comparisons.are_numbers(all_patterns),
-        )
-        guard = field_of(clause, "guard")
-        test = field_of(guard, "condition") if guard else None
-        inner = self._conditions.read(test) if test else None
-        if inner is None or guard is None:
-            return question
-        return Both(question, Not(inner) if guard.type == "unless_guard" else inner)
 
     # Expressions
 
@@ -355,17 +377,26 @@ class Walker:
             self._conditions.assignments.path = path
             presence = self._conditions.presence(receiver)
             self._ask(presence, path)
+            self._branches.note_choice(node, "&.", presence, path)
             inner = then(path, presence, truth=True)
         for argument in children(field_of(node, "arguments")):
             self.walk(argument, inner)
         if block := field_of(node, "block"):
             self._block(block, inner)
         if receiver is None or receiver.type == "self":
-            if name in _RAISING_CALLS and receiver is None:
+            if name in RAISING_CALLS and receiver is None:
+                self._outcomes.raised(node, path)
                 return FlowResult(RAISE)
             if name in self._privates:
                 return self._helper(node, name, path)
         return FlowResult()
+
+    def _note_safe_call(self, node: Node, path: Path) -> None:
+        """`user&.active?` in a condition: whether there is a user was asked with the condition."""
+        receiver, operator = field_of(node, "receiver"), field_of(node, "operator")
+        if receiver is not None and operator is not None and operator.type == "&.":
+            self._conditions.assignments.path = path
+            self._branches.note_choice(node, "&.", self._conditions.presence(receiver), path)
 
     def _helper(self, node: Node, name: str, path: Path) -> FlowResult:
         """A call of a private method: one condition if it can raise an error; with `deep`, its body."""
@@ -373,8 +404,11 @@ class Walker:
             return self._inlined(name, path)
         raises = raises_error(self._code, self._privates[name])
         if raises is not Raises.SOMETIMES:
+            if raises is Raises.ALWAYS:
+                self._outcomes.raised(None, path)
             return FlowResult(RAISE if raises is Raises.ALWAYS else None)
         question = self._conditions.helper(node, name)
+        self._outcomes.raised(None, then(path, question, truth=False))
         self._ask(question, path)
         self._note_exit(path, question, FlowResult(RAISE), truth=False)
         return FlowResult()
@@ -408,6 +442,7 @@ class Walker:
             elif node.type in {"if", "conditional", "case", "case_match", "unless"}:
                 self.walk(node, path)
             elif node.type == "call":
+                self._note_safe_call(node, path)
                 self.walk(field_of(node, "receiver"), path)
                 for argument in children(field_of(node, "arguments")):
                     self.walk(argument, path)
@@ -447,16 +482,10 @@ class Walker:
     def _ask(self, condition: Condition | None, path: Path) -> None:
         """Note all questions of a condition, each with its path."""
         if isinstance(condition, Question):
-            self.flow.questions.append(PathQuestion(condition, path))
+            is_sure = not self._conditions.assignments.blocks and not self._tries
+            self.flow.questions.append(PathQuestion(condition, path, self._outcomes.certain, is_sure))
         elif isinstance(condition, Not):
             self._ask(condition.inner, path)
         elif isinstance(condition, Both):
             self._ask(condition.left, path)
             self._ask(condition.right, (*path, (condition.left, True)))
-
-
-def _patterns(clause: Node) -> list[Node]:
-    if clause.type == "when":
-        return [part for part in children(clause) if part.type == "pattern"]
-    pattern = field_of(clause, "pattern")
-    return [pattern] if pattern else []

@@ -16,7 +16,7 @@ def parents_of(
     A question asked in several places depends on what their paths have in common.
     """
     paths: dict[Characteristic, list[Requirement]] = {}
-    for question, path in questions:
+    for question, path, *_ in questions:
         characteristic = characteristics.of(question)
         if len(characteristic.states) < 2:
             continue

@@ -1,5 +1,6 @@
 """Questions about expressions: what a comparison, a predicate or a plain value asks, with its name and its wording."""
 
+import re
 from dataclasses import replace
 
 from runcard.plans.analysis.assignments import Assignments
@@ -51,6 +52,7 @@ from runcard.plans.analysis.vocabulary import (
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of
 
+_PLAIN_TEXT = re.compile(r"(?=.*\w)[\w\s.,:;'/-]+")  # a literal that reads like words
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
 _REMOVALS = {"delete", "delete!"}  # from a hash or list, when the argument is a literal
 _LONGEST_PATTERN = 40
@@ -71,6 +73,8 @@ _TAKES_ARGUMENT = {
     "start_with",
     "end_with",
 }
+
+_OF_ITSELF = {"self": "self", "self.class": "its own class"}
 
 
 class ExpressionQuestions:
@@ -133,7 +137,7 @@ class ExpressionQuestions:
         if self._pairs.setdefault(frozenset(keys), keys) != keys:
             subject, other, left, right = other, subject, right, left
         pair = Pair("equal", "different", equals=self.comparisons.threshold(right))
-        noun, second = noun_of(subject.name), noun_of(other.name)
+        noun, second = noun_of(subject.name), _OF_ITSELF.get(self._text_of(right), noun_of(other.name))
         verbs = ("equal", "differ from") if being(noun) == "are" else ("equals", "differs from")
         wording = pair_wording(noun, pair, *(f"{verb} {second}" for verb in verbs))
         question = self._pair(node, subject, f"equals_{other.name}", pair)
@@ -215,8 +219,9 @@ class ExpressionQuestions:
         if not extra and (
             word in _TAKES_ARGUMENT or word.rpartition("_")[2] in PREPOSITIONS or word.endswith("ing")
         ):
-            extra = argument_nouns(self._code, node)
-        wording = self._predicate_wording(word, pair, owner, extra or self._odd_argument(node))
+            extra = argument_nouns(self._code, node, is_first=word == "respond_to")
+        argument = self._method_argument(node) if word == "respond_to" else self._odd_argument(node)
+        wording = self._predicate_wording(word, pair, owner, argument or noun_of(extra))
         if word in _QUANTITIES and field_of(node, "block") is not None:
             wording = quantity_phrases(noun_of(owner.name) if owner else "", word)
         pair = _named(pair, wording, extra)
@@ -233,20 +238,26 @@ class ExpressionQuestions:
             self._predicates[f"{owner.key}.{pair.positive}" if owner else pair.positive] = question
         return question
 
-    def _odd_argument(self, node: Node) -> str:
-        """A literal argument that has no letters, such as `"@"`."""
+    def _method_argument(self, node: Node) -> str:
+        """The method that `respond_to?(:to_ary)` asks for, as written."""
         arguments = children(field_of(node, "arguments"))
-        is_odd = len(arguments) == 1 and arguments[0].type == "string"
-        text = one_line(self._text_of(arguments[0])) if is_odd else ""
-        return "" if slug(text) else text
+        is_symbol = bool(arguments) and arguments[0].type == "simple_symbol"
+        return self._text_of(arguments[0])[1:] if is_symbol else ""
+
+    def _odd_argument(self, node: Node) -> str:
+        """A literal argument that is no word, such as `"@"` and `"<p>"`, as written."""
+        arguments = children(field_of(node, "arguments"))
+        is_text = len(arguments) == 1 and arguments[0].type == "string"
+        text = one_line(self._text_of(arguments[0])) if is_text else ""
+        return "" if _PLAIN_TEXT.fullmatch(text[1:-1]) or "#{" in text else text
 
     @staticmethod
-    def _predicate_wording(word: str, pair: Pair, owner: Subject | None, extra: str) -> Phrases:
+    def _predicate_wording(word: str, pair: Pair, owner: Subject | None, argument: str) -> Phrases:
         opposite = None if pair.negative == f"not_{pair.positive}" else noun_of(pair.negative)
         noun = noun_of(owner.name) if owner else ""
         if noun.rpartition(" ")[2] in _SETTINGS:
-            return setting_phrases(noun, word, noun_of(extra))
-        return predicate_phrases(noun, pair.positive if not pair.holds else word, noun_of(extra), opposite)
+            return setting_phrases(noun, word, argument)
+        return predicate_phrases(noun, pair.positive if not pair.holds else word, argument, opposite)
 
     def _presence_question(self, node: Node, of: Node, predicate: str | None) -> Question:
         subject = self._subject(of)
@@ -260,6 +271,11 @@ class ExpressionQuestions:
         method, receiver = field_of(node, "method"), field_of(node, "receiver")
         is_own = receiver is None or receiver.type == "self"
         owner = "" if is_own or receiver is None else noun_of(name_of(self._code, receiver))
+        if "super" in {node.type, method.type if method is not None else ""}:
+            return Wording(
+                "super",
+                ((PRESENT, "returns a value"), (ABSENT, "returns nothing"), (EMPTY, "returns nothing")),
+            )
         name = self._text_of(method if method is not None else node).lstrip("@").rstrip("!")
         phrases: Phrases | None = None
         if is_flag and (

@@ -250,6 +250,8 @@ def _being_phrase(words: list[str], subject: str) -> tuple[str, str]:
     if words[0] in ROLES and is_single and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     is_state = _is_adjective(words[0]) if is_single else _is_adjective(words[-1]) or _is_participle(words[0])
+    if not is_state and is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:
+        return f"has {text}", f"has no {text}"  # `node.arguments?`
     if is_state or is_single:
         return f"{be} {text}", f"{be} not {text}"
     if _STATES_OF_BEING.fullmatch(words[-1]) and subject:

@@ -4,8 +4,8 @@ No syntax is known here. Questions of the same kind with the same key belong to 
 when all of its questions are (`states.py`).
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from runcard.plans.analysis.subjects import Subject
 
@@ -183,6 +183,10 @@ class PathQuestion(NamedTuple):
 
     question: Question
     path: Path
+    passed: Path = ()  # guards before it that are on no path
+    is_sure: bool = (
+        False  # it is asked whenever its path holds and no error is raised: not in a block or a `rescue`
+    )
 
 
 class Exit(NamedTuple):
@@ -198,15 +202,43 @@ class FlowResult(NamedTuple):
 
     ends: str | None = None
     after: Path = ()
+    passed: Path = ()  # what also holds after it: a guard with a modifier was passed
+
+
+class Arm(NamedTuple):
+    """One way through a branch, and what must hold for it to run."""
+
+    label: str  # as Ruby's branch coverage names it: then, else, when, in, body
+    path: Path
+
+
+Span = tuple[int, int, int, int]  # first line and column (in bytes), last line and column
+
+
+class Branch(NamedTuple):
+    """A branch of the code, as Ruby's branch coverage counts it; or, with the kind `line`, a line of its own.
+
+    The kind `rescue` is a body that ran more often than the handlers after it.
+    """
+
+    kind: str  # if, unless, case, while, until, &., line, rescue
+    span: Span
+    arms: tuple[Arm, ...]
+    questions: tuple[Question, ...]  # that decide which arm runs
+    handlers: tuple[int, ...] = ()  # of a `rescue`: the first lines of its handlers
+    is_caught: bool = True  # of a `rescue`: whether the handlers catch all errors
 
 
 @dataclass(slots=True)
 class MethodFlow:
-    """All questions of a method in the order of the text, and all branches that leave it."""
+    """All questions of a method in the order of the text, all branches that leave it, and all that coverage counts."""
 
     questions: list[PathQuestion]
     exits: list[Exit]
     too_deep: int | None = None  # the first line that was left out
+    branches: list[Branch] = field(default_factory=list)
+    partial: set[int] = field(default_factory=set)  # ids of conditions that are not read in full
+    ways_out: list[Any] = field(default_factory=list)  # what it returns or raises, with their paths
 
 
 def then(path: Path, condition: Condition | None, *, truth: bool) -> Path:

@@ -92,6 +92,10 @@ class Characteristics:
     def of(self, question: Question) -> Characteristic:
         return self._by_key[self._key(self._resolved(question))]
 
+    def knows(self, question: Question) -> bool:
+        """Whether the code asks for it, so that it belongs to a characteristic."""
+        return self._key(self._resolved(question)) in self._by_key
+
     def _resolved(self, question: Question) -> Question:
         """The predicate instead of the choice, when it is also asked alone: then the predicates need not be exclusive."""
         answer = question.answer
@@ -288,12 +292,12 @@ def _default(characteristic: Characteristic, value: object) -> str | None:
         return "enabled" if value else "disabled"
     answer = characteristic.questions[0].answer
     if isinstance(answer, Presence):
-        return _default_presence(characteristic, answer, value)
+        return default_presence(characteristic, answer, value)
     return value if isinstance(value, str) and value in characteristic.states else None
 
 
-def _default_presence(characteristic: Characteristic, answer: Presence, value: object) -> str | None:
-    """Whether a default is present; an empty value may count as absent, as with `blank?`."""
+def default_presence(characteristic: Characteristic, answer: Presence, value: object) -> str | None:
+    """Whether a value is present; an empty value may count as absent, as with `blank?`."""
     state = PRESENT
     if value is None or value is False:
         state = ABSENT

@@ -83,12 +83,12 @@ def argument_words(code: Code, node: Node) -> str:
     return slug("_".join(_literal_words(code, field_of(node, "arguments"))))[:LONGEST_NAME].strip("_")
 
 
-def argument_nouns(code: Code, node: Node) -> str:
-    """The last argument of a call, as a part of a name, if it is short."""
+def argument_nouns(code: Code, node: Node, *, is_first: bool = False) -> str:
+    """The last argument of a call, or its first, as a part of a name, if it is short."""
     arguments = [part for part in children(field_of(node, "arguments")) if part.type != "block_argument"]
-    if not arguments or arguments[-1].type in _NOT_NOUNS:
+    last = arguments[0 if is_first else -1] if arguments else None
+    if last is None or last.type in _NOT_NOUNS:
         return ""
-    last = arguments[-1]
     argument = field_of(last, "left") if last.type == "assignment" else None
     name = name_of(code, argument or last)
     return name if name.count("_") <= _MOST_WORDS and name != "value" else ""

@@ -19,8 +19,11 @@
     literals        literal names and lists, and loops over them
     definitions     syntax tree → classes and their methods; `macros` has `attr_reader` and the like
     targets         the methods of a file, lookups, required parameters
+    method_facts    what a source tells about calling a method: parameters, visibility, public callers
+    routes          the routes of a Rails project
+    quoting         names and texts in Ruby code that is written
     rails           names as Rails writes them, enums of models
-    spec_reader     syntax tree → groups, examples, lets and hooks of a spec
+    spec_tree       syntax tree → groups, examples, lets and hooks of a spec, with lines and tags
     factory_usage   the factories that specs use
     factory_files   where a project keeps its factories
     factory_reader  the FactoryBot DSL: the factories of one file

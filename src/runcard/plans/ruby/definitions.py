@@ -14,6 +14,7 @@ from runcard.plans.ruby.source_text import ReadWarning
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of
 
 INSTANCE, CLASS = "instance", "class"
+PUBLIC, PRIVATE, PROTECTED = "public", "private", "protected"
 TOP = "Object"  # owns the methods outside of any class
 _CONCERN = "::ClassMethods"  # ActiveSupport::Concern extends including classes with it
 
@@ -25,6 +26,9 @@ class Definition:
     line: int
     methods: dict[tuple[str, str], int] = field(default_factory=dict)
     extends_itself: bool = False
+    visibility: dict[tuple[str, str], str] = field(default_factory=dict)  # of methods that are not public
+    is_module: bool = False
+    superclass: str = ""  # as written
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,15 @@ class ClassScope:
     singleton: bool = False
     names: Names = field(default_factory=lambda: NO_NAMES)
     functions: list[bool] = field(default_factory=lambda: [False])  # whether `module_function` was called
+    visibility: list[str] = field(default_factory=lambda: [PUBLIC])  # of the methods that follow
 
     @property
     def type(self) -> str:
         return CLASS if self.singleton else INSTANCE
+
+    def in_singleton(self, name: str) -> "ClassScope":
+        """The scope of the singleton class of a class."""
+        return replace(self, name=name, singleton=True, functions=[False], visibility=[PUBLIC])
 
 
 class Classes(dict[str, Definition]):
@@ -52,15 +61,26 @@ class Classes(dict[str, Definition]):
         return self.setdefault(scope.name or TOP, Definition(line))
 
     def add(self, scope: ClassScope, method: str, kind: str, line: int) -> None:
-        methods = self.open(scope, line).methods
-        methods[method, kind] = line
+        definition = self.open(scope, line)
+        definition.methods[method, kind] = line
+        if kind == scope.type and scope.visibility[0] != PUBLIC:
+            definition.visibility[method, kind] = scope.visibility[0]
         if kind == CLASS:
             return
         if scope.functions[0]:
-            methods[method, CLASS] = line
+            definition.methods[method, CLASS] = line
+            definition.visibility[method, kind] = PRIVATE  # the copy for classes that include the module
         if scope.name.endswith(_CONCERN):
-            including = ClassScope(scope.name.removesuffix(_CONCERN))
-            self.open(including, line).methods[method, CLASS] = line
+            including = self.open(ClassScope(scope.name.removesuffix(_CONCERN)), line)
+            including.methods[method, CLASS] = line
+            if scope.visibility[0] != PUBLIC:
+                including.visibility[method, CLASS] = scope.visibility[0]
+
+    def set_visibility(self, scope: ClassScope, methods: Iterable[str], kind: str, visibility: str) -> None:
+        """Apply `private :x` and the like."""
+        known = self.open(scope, 1).visibility
+        for method in methods:
+            known[method, kind] = visibility
 
     def remove(self, scope: ClassScope, methods: Iterable[Any]) -> None:
         if known := self.get(scope.name or TOP):
@@ -71,10 +91,8 @@ class Classes(dict[str, Definition]):
         """Apply `extend self`, which applies to all methods of a module, also those after it."""
         for definition in self.values():
             if definition.extends_itself:
-                methods = definition.methods.items()
-                definition.methods |= {
-                    (name, CLASS): line for (name, kind), line in methods if kind == INSTANCE
-                }
+                for by_method in (definition.methods, definition.visibility):
+                    _copy_to_class(by_method)
 
     def full_name(self, scope: ClassScope, parts: Sequence[str]) -> str:
         """The full name of a class that is opened as `A::B`; the first part is empty for `::A`."""
@@ -102,6 +120,10 @@ class Classes(dict[str, Definition]):
         return text.removeprefix("::")
 
 
+def _copy_to_class(by_method: dict[tuple[str, str], Any]) -> None:
+    by_method |= {(name, CLASS): value for (name, kind), value in by_method.items() if kind == INSTANCE}
+
+
 def _joined(*parts: str) -> str:
     return "::".join(part for part in parts if part)
 
@@ -111,6 +133,8 @@ _CONSTANTS = {"constant", "scope_resolution"}
 _CLASS_BUILDERS = {"Class.new", "Module.new", "Struct.new", "Data.define"}
 _CLASS_EVALS = {"class_eval", "class_exec", "module_eval", "module_exec"}
 _INSTANCE_EVALS = {"instance_eval", "instance_exec"}
+_VISIBILITIES = {PUBLIC, PRIVATE, PROTECTED}
+_CLASS_VISIBILITIES = {"private_class_method": PRIVATE, "public_class_method": PUBLIC}
 _NOT_VISITED = {"comment", "lambda", "string", "array", "hash", "constant", "superclass", "heredoc_body"}
 
 Pending = list[tuple[Node, ClassScope]]  # nodes to visit next
@@ -150,11 +174,11 @@ class _DefinitionReader:
             self.warnings.append(ReadWarning(line_of(node), message))
             return []
         inner = self._open(name, node, scope)
-        made = [
-            part
-            for parent in children(field_of(node, "superclass"))
-            for part in self._build_class(parent, inner)
-        ]
+        parents = children(field_of(node, "superclass"))
+        definition = self.classes.open(inner, line_of(node))
+        definition.is_module = definition.is_module or node.type == "module"
+        definition.superclass = definition.superclass or "".join(map(self._text_of, parents[:1]))
+        made = [part for parent in parents for part in self._build_class(parent, inner)]
         return [*made, (body, inner)] if body else made
 
     def _open(self, name: Node, node: Node, scope: ClassScope) -> ClassScope:
@@ -168,8 +192,7 @@ class _DefinitionReader:
         value, body = field_of(node, "value"), field_of(node, "body")
         if value is None or body is None:
             return []
-        name = self._owner(value, scope)
-        return [(body, replace(scope, name=name, singleton=True, functions=[False]))]
+        return [(body, scope.in_singleton(self._owner(value, scope)))]
 
     def _assignment(self, node: Node, scope: ClassScope) -> Pending:
         left, right = field_of(node, "left"), field_of(node, "right")
@@ -236,8 +259,11 @@ class _DefinitionReader:
         return []
 
     def _identifier(self, node: Node, scope: ClassScope) -> Pending:
-        if self._text_of(node) == "module_function":
+        word = self._text_of(node)
+        if word == "module_function":
             scope.functions[0] = True
+        elif word in _VISIBILITIES and scope.name:
+            scope.visibility[0] = word
         return []
 
     def _for(self, node: Node, scope: ClassScope) -> Pending:
@@ -256,6 +282,7 @@ class _DefinitionReader:
         receiver_scope = self._receiver_scope(receiver, scope)
         if receiver_scope is not None:
             self._define(name, arguments, receiver_scope, line_of(node))
+            self._set_visibility(name, arguments, receiver_scope)
         elif receiver is not None and receiver.type == "call":
             inner.append((receiver, scope))
         body = field_of(block, "body") if block else None
@@ -263,7 +290,7 @@ class _DefinitionReader:
             if name in _CLASS_EVALS:
                 return [*inner, (body, receiver_scope)]
             if name == "class_methods" or name in _INSTANCE_EVALS:
-                return [*inner, (body, replace(receiver_scope, singleton=True, functions=[False]))]
+                return [*inner, (body, receiver_scope.in_singleton(receiver_scope.name))]
         return [*inner, *self._loop(node, body, scope)]
 
     def _loop(self, loop: Node, body: Node | None, scope: ClassScope) -> Pending:
@@ -302,6 +329,28 @@ class _DefinitionReader:
                     self.classes.add(scope, known, scope.type, line)
                 if is_class:
                     self.classes.add(scope, known, CLASS, line)
+
+    def _set_visibility(self, name: str, arguments: list[Node], scope: ClassScope) -> None:
+        """Apply `private :x`, `private_class_method :x` and the like."""
+        if name in _VISIBILITIES or name in _CLASS_VISIBILITIES:
+            kind = CLASS if name in _CLASS_VISIBILITIES else scope.type
+            visibility = _CLASS_VISIBILITIES.get(name, name)
+            self.classes.set_visibility(scope, self._named_methods(arguments, scope), kind, visibility)
+
+    def _named_methods(self, arguments: list[Node], scope: ClassScope) -> list[str]:
+        """The methods that `private` and the like are given: names, lists of them, definitions."""
+        names: list[Any] = []
+        for node in arguments:
+            known = field_of(node, "name") if node.type in METHODS else field_of(node, "method")
+            if node.type in METHODS and known is not None:
+                names.append(self._name(known))
+            elif node.type == "call" and known is not None:
+                inner = children(field_of(node, "arguments"))
+                names += expand(self._text_of(known), inner, self.literals, scope.names)[0]
+            else:
+                for value in self.literals.values([node], scope.names):
+                    names += value if isinstance(value, list) else [value]
+        return [name for name in names if isinstance(name, str)]
 
     # Names
 

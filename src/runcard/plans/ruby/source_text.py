@@ -57,12 +57,17 @@ def source_of(data: bytes, path: str) -> RubySource:
     return decode(data)
 
 
+def encoding_of(data: bytes) -> str:
+    """The encoding that the magic comment names; UTF-8 without one."""
+    magic = _MAGIC.match(data.removeprefix(_BOM).replace(b"\r\n", b"\n"))
+    name = magic[1].decode("ascii", "replace").lower() if magic else "utf-8"
+    return re.sub("-(unix|dos|mac)$", "", name) if name not in _RUBY_NAMES else _RUBY_NAMES[name]
+
+
 def decode(data: bytes) -> RubySource:
     """Decode bytes as Ruby does."""
     data = data.removeprefix(_BOM).replace(b"\r\n", b"\n")
-    magic = _MAGIC.match(data)
-    name = magic[1].decode("ascii", "replace").lower() if magic else "utf-8"
-    name = re.sub("-(unix|dos|mac)$", "", name) if name not in _RUBY_NAMES else _RUBY_NAMES[name]
+    name = encoding_of(data)
     try:
         return RubySource(data.decode(name).encode())
     except LookupError:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import DocumentError
 from runcard.files import printable
-from runcard.plans.ruby.definitions import CLASS, INSTANCE, Definition, read_definitions
+from runcard.plans.ruby.definitions import CLASS, INSTANCE, PUBLIC, Definition, read_definitions
 from runcard.plans.ruby.source_text import ReadWarning, read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, read_code
 
 _SIGNS = {INSTANCE: "#", CLASS: "."}
 _MAX_SUGGESTIONS = 3
@@ -26,6 +26,7 @@ class Target:
     method: str
     method_type: str
     line: int
+    visibility: str = PUBLIC  # public, private or protected
 
     def __str__(self) -> str:
         return f"{self.class_name}{_SIGNS[self.method_type]}{self.method}"
@@ -36,6 +37,7 @@ class Target:
             "method": self.method,
             "method_type": self.method_type,
             "line": self.line,
+            "visibility": self.visibility,
         }
 
 
@@ -49,7 +51,7 @@ class Targets:
     def all(self) -> list[Target]:
         """Every method, in the order of the text."""
         targets = [
-            Target(name, method, kind, line)
+            Target(name, method, kind, line, definition.visibility.get((method, kind), PUBLIC))
             for name, definition in self.classes.items()
             for (method, kind), line in definition.methods.items()
         ]
@@ -116,7 +118,7 @@ def _known_targets(path: str, limits: Limits | None) -> Targets:
     return _cached_targets(path, stamp, limits)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1_024)
 def _cached_targets(path: str, _stamp: tuple[int, ...], limits: Limits | None) -> Targets:
     return read_targets(path, limits)
 
@@ -186,29 +188,8 @@ class Parameter:
     is_keyword: bool = False
 
 
-def required_parameters(path: str, class_name: str, method: str, method_type: str) -> tuple[Parameter, ...]:
-    """The required parameters of a method; empty if it does not exist or is not defined by `def`."""
-    lookup = find_target(path, class_name, method, method_type)
-    if lookup.outcome is not LookupOutcome.FOUND or lookup.line is None:
-        return ()
-    code, _ = read_code(read_source(path))
-    node = _definition(code, method, lookup.line)
-    return tuple(_required(code, node)) if node is not None else ()
-
-
-def _definition(code: Code, method: str, line: int) -> Node | None:
-    waiting = [code.root]
-    while waiting:
-        node = waiting.pop()
-        if node.type in METHODS and line_of(node) == line:
-            name = field_of(node, "name")
-            if name is not None and code.text_of(name) == method:
-                return node
-        waiting += node.named_children
-    return None
-
-
-def _required(code: Code, node: Node) -> list[Parameter]:
+def parameters_of(code: Code, node: Node) -> list[Parameter]:
+    """The required parameters of a definition."""
     parameters: list[Parameter] = []
     for part in children(field_of(node, "parameters")):
         if part.type == "identifier":

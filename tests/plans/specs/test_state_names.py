@@ -1,0 +1,80 @@
+"""The states that descriptions of contexts and examples are about: variants of how people name them."""
+
+import pytest
+
+from plans.specs.skeletons import Fields, characteristic
+from runcard.plans.state_names import StateNames
+
+
+def worded(name: str, subject: str, **states: str) -> Fields:
+    return characteristic(name, "binary", list(states)) | {"wording": {"subject": subject, "states": states}}
+
+
+PLAN = [
+    worded("user_active", "user", active="is active", inactive="is inactive"),
+    worded("block_present", "block", absent="is absent", present="is present"),
+    characteristic("payment_method", "enum", ["card", "invoice", "bank_transfer"]),
+    worded("directory", "it", directory="is directory", not_directory="is not directory"),
+    worded("options_present", "options", present="are present", empty="are empty"),
+    worded("outcome", "", succeeded="no error is raised", usage_error="Shop::UsageError is raised"),
+]
+NAMES = StateNames(PLAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("when the user is active", {"active"}),
+        ("when user is not active", {"inactive"}),
+        ("if the user isn't active", {"inactive"}),
+        ("with an inactive user", {"inactive"}),
+        ("unless the user is active", {"inactive"}),
+        ("for an active user, with a block", {"active", "present"}),
+        ("without a block", {"absent"}),
+        ("when no block is given", {"absent"}),
+        ("when a block is provided", {"present"}),
+        ("given a block", {"present"}),
+        ("when the block is nil", {"absent"}),
+        ("and pays by card", {"card"}),
+        ("when the payment method is invoice", {"invoice"}),
+        ("by bank transfer", {"bank_transfer"}),
+        ("when directory", {"directory"}),
+        ("when not a directory", {"not_directory"}),
+        ("with empty options", {"empty"}),
+        ("when there's a UsageError", {"usage_error"}),
+    ],
+)
+def test_a_context_is_about_a_state(text: str, states: set[str]) -> None:
+    assert {state for _, state in NAMES.in_context(text)} == states
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when the user has an active subscription",
+        "when the user's subscription is active",
+        "with user email",
+        "with a blocked user",
+        "when the user is active or the block is nil",
+        "when touching a directory that does not exist",
+        "when present",
+        "when it is empty",
+        "when an error is raised",
+        "when the card is expired and the card is lost",
+        "when \u65e5\u672c",
+        "",
+        "#{name}",
+    ],
+)
+def test_what_could_mean_something_else_is_about_no_state(text: str) -> None:
+    assert NAMES.in_context(text) == set()
+
+
+def test_of_an_example_only_the_condition_counts() -> None:
+    assert NAMES.in_example("returns nil when the user is inactive") == {("user_active", "inactive")}
+    assert NAMES.in_example("returns the active user") == set()
+    assert NAMES.in_example("raises an error without a block") == set()
+    assert NAMES.in_example("calls the block if the user is active, when a block is given") == {
+        ("user_active", "active"),
+        ("block_present", "present"),
+    }
