@@ -1,7 +1,7 @@
 """Install programs that the tests run from npm: `python scripts/install_clients.py`.
 
-They are the coding agents, ccusage to compare with, and the conformance suite and the inspector of the Model Context Protocol, with
-the version of Node that both need.
+They are the coding agents, ccusage to compare with, the conformance suite and the inspector of the Model Context Protocol, with
+the version of Node that both need, and axe-core, which checks whether a page is accessible.
 
 They are installed into `.clients`, or the folder that RUNCARD_TEST_CLIENTS names, about 1 GB; `.clients/bin` has a link for
 each. The versions are fixed here. Nothing is done where they are installed already. No package runs a script.
@@ -24,6 +24,7 @@ VERSIONS = {
     "ccusage": "20.0.24",
     "@modelcontextprotocol/conformance": "0.1.16",
     "@modelcontextprotocol/inspector": "2.12.0",
+    "axe-core": "4.14.0",
 }
 _NODE = "22.23.3"
 _TIMEOUT = 600  # seconds

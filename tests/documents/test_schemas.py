@@ -27,11 +27,15 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
+    "anchor-1.0.0.json": "569b7580182dafd73836a183efbcc3aa65614b20df72926291de286d179bf7cd",
+    "anchor-proof-1.0.0.json": "ec2175901c5430ddd44c0eb46d397956dd28ded1920aaf570335a8730bdf3cbb",
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
     "generation-1.0.json": "8200e4d33e20f0ff954f87182507956c513dc4c81fc817ba122439c7862e7fac",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",
+    "ledger-statement-1.json": "ce41dfab03ee67bc085caca5564dadc0e7f9e6e44a2cb94895fd4e36e9450e77",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
+    "record-statement-1.json": "6476bf37b1f9546f6583e90b7368d9f83ea901282909ea2e1ba08a5650a13abf",
     "session-spec-1.0.0.json": "95f1265a1fe1d9482391a42d76679126c2b23334c074748e46ced411f3a751d7",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "fd28016cda95286264f49199e46ddb31f6e5ee27f9f5a921eb8c5bec1c964fff",
@@ -89,7 +93,11 @@ def test_a_schema_is_given_out_as_it_was_published() -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "said"),
     [
-        ("teams", None, "archive-index, generation, instance, manifest, session-spec, team, testplan"),
+        (
+            "teams",
+            None,
+            "archive-index, generation, instance, ledger-statement, manifest, record-statement, session-spec, team, testplan",
+        ),
         ("team", "3.0.0", "1.0.0, 2.0.0"),
     ],
 )

@@ -27,12 +27,16 @@ INTACT, COMPLETE = "intact", "complete"  # the two verdicts on a record
 
 # The kinds of findings about a record: how bad each is, and which verdict it makes false. Those about a ledger differ.
 RECORD_RULES: dict[str, tuple[Severity, str | None]] = {
-    **dict.fromkeys(("changed", "unexpected", "link", "chain", "document", "signature"), (ERROR, INTACT)),
+    **dict.fromkeys(
+        ("changed", "unexpected", "link", "chain", "document", "signature", "timestamp"), (ERROR, INTACT)
+    ),
+    "signer": (ERROR, None),  # no signature of somebody who is trusted: the record itself may be good
+    "authority": (ERROR, None),  # the same for time-stamps
     **dict.fromkeys(("missing", "tail"), (ERROR, COMPLETE)),
     "open": (WARNING, COMPLETE),
     **dict.fromkeys(("amended", "withheld", "limits"), (NOTE, None)),
 }
-LEDGER = "ledger"
+LEDGER, ANCHOR = "ledger", "anchor"
 
 RULES: dict[str, tuple[Severity, str]] = {
     "file.missing": (ERROR, "the path does not exist"),
@@ -237,6 +241,21 @@ def ledger_finding(
     severity = WARNING if breaks is None else ERROR
     return Finding(
         LEDGER, severity, path, message, expected=expected, found=found, record=record, breaks=breaks
+    )
+
+
+def anchor_finding(
+    record: str,
+    message: str,
+    *,
+    breaks: str | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+) -> Finding:
+    """A finding about what an anchor says: an error when it makes a verdict false, else a note."""
+    severity = NOTE if breaks is None else ERROR
+    return Finding(
+        ANCHOR, severity, "", message, expected=expected, found=found, record=record, breaks=breaks
     )
 
 

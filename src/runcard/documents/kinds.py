@@ -85,9 +85,48 @@ SESSION_SPEC = DocumentKind(
     likely=frozenset(),
 )
 
+# Those of `runcard anchor`, which are in the store's own folder, or beside a record.
+ANCHOR = DocumentKind(
+    name="anchor",
+    about="the heads of all records of a store, as the root of a tree: .runcard/anchors/*.json",
+    version_key="anchor_version",
+    versions=("1.0.0",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+ANCHOR_PROOF = DocumentKind(
+    name="anchor-proof",
+    about="the proof that a record is in an anchor: the output of runcard anchor --proof",
+    version_key="anchor_proof_version",
+    versions=("1.0.0",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+
+# What a signature covers. It is inside of an envelope, and so not one of the kinds below either.
+RECORD_STATEMENT = DocumentKind(
+    name="record-statement",
+    about="what a signature of a record covers: in metadata.json.sig",
+    version_key="",
+    versions=("1",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+
+LEDGER_STATEMENT = DocumentKind(
+    name="ledger-statement",
+    about="what a signature of a store covers: in .runcard/ledgers.sig",
+    version_key="",
+    versions=("1",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+
 # In the order of detection: a manifest has a team_session_id as well.
 KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE, TESTPLAN)}
-PUBLISHED = KINDS | {SESSION_SPEC.name: SESSION_SPEC}  # the kinds that have a schema
+# Those that have a schema.
+_OTHERS = (SESSION_SPEC, RECORD_STATEMENT, LEDGER_STATEMENT, ANCHOR, ANCHOR_PROOF)
+PUBLISHED = KINDS | {kind.name: kind for kind in _OTHERS}
 
 # The keys of the two older formats of a generation document, which have no schema.
 _FLAT = frozenset(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from runcard.errors import RuncardWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 # In a thread beside the event loop: the warnings that the task gives when the thread has ended.
@@ -25,6 +26,16 @@ def warn_caller(message: str) -> None:
         warnings.warn(message, RuncardWarning, stacklevel=_callers_level())
     else:
         postponed.append(message)
+
+
+@contextlib.contextmanager
+def warnings_in(messages: list[str]) -> "Iterator[None]":
+    """Collect the warnings of the block in this list."""
+    token = POSTPONED.set(messages)
+    try:
+        yield
+    finally:
+        POSTPONED.reset(token)
 
 
 def _callers_level() -> int:

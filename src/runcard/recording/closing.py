@@ -39,6 +39,7 @@ class CloseResult(NamedTuple):
     status: str  # of the run now
     closed: bool  # whether this call closed it
     reason: str | None = None  # why it was not closed
+    warnings: tuple[str, ...] = ()  # about its signature
 
 
 def close_dead_run(run: str) -> CloseResult:

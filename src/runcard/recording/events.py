@@ -40,6 +40,18 @@ _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
 call_observers: list[Callable[["EventRecorder", str, JsonObject], None]] = []
 
 
+def lost_events_payload(count: int) -> JsonObject:
+    """The warning about events that could not be written."""
+    message = f"{count} {'event' if count == 1 else 'events'} could not be written"
+    return {"type": "events-lost", "message": message}
+
+
+def lost_calls_payload(calls: int) -> JsonObject:
+    """What is recorded instead of calls that could not be written: without it, the totals would be taken for complete."""
+    reason = f"{calls} {'call' if calls == 1 else 'calls'} could not be recorded"
+    return {"reason": reason, "hint": None, "calls": calls}
+
+
 class ClosedRunError(StoreError):
     """Something was recorded after the end of its run."""
 

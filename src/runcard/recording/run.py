@@ -13,7 +13,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, Self
 from weakref import WeakSet, WeakValueDictionary, finalize
 
-from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, WARNING_ADDED
+from runcard.documents.run.events import (
+    ENVIRONMENT_OBSERVED,
+    MODEL_CALLED,
+    RUN_ENDED,
+    USAGE_INCOMPLETE,
+    WARNING_ADDED,
+)
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
@@ -23,7 +29,7 @@ from runcard.observe.process import resources
 from runcard.recording.argument_checks import check_status, plain_copy
 from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.closing import seal_run
-from runcard.recording.events import ClosedRunError, EventRecorder
+from runcard.recording.events import ClosedRunError, EventRecorder, lost_calls_payload, lost_events_payload
 from runcard.recording.heartbeat import HEARTBEAT
 from runcard.recording.journal_facts import WrittenEvents
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from runcard.accounting import Prices
     from runcard.recording.lifetime import RunLifetime
     from runcard.recording.session_link import SessionLink
+    from runcard.settings.apply import SigningSettings
 
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
@@ -68,6 +75,7 @@ class RecordOptions(NamedTuple):
     strict: bool
     event_limit: int = EVENT_LIMIT
     session: "SessionLink | None" = None  # the session and the agent that the run belongs to
+    signing: "SigningSettings | None" = None  # what to sign the run with when it is closed
 
 
 class PickledRun(NamedTuple):
@@ -112,7 +120,7 @@ class JournalEvents(EventRecorder):
         self._turn = threading.RLock()
         self._is_writing = False
         self._pending: deque[tuple[str, JsonObject, str]] = deque()
-        self._lost_events = 0
+        self._lost_events = self._lost_calls = 0
         self._has_cut_event = False
         _journal_events.add(self)
 
@@ -124,10 +132,16 @@ class JournalEvents(EventRecorder):
                 raise ClosedRunError(
                     f"the run in {printable(self.path)} is closed", hint=error.hint
                 ) from error
-            if self._options.session is not None:
-                from runcard.recording.session_link import pass_on  # noqa: PLC0415 - few runs are in a session
+            except (RuncardError, OSError):
+                self._pass_on(event, payload, level)  # a call that the run has lost, its session can have
+                raise
+            self._pass_on(event, payload, level)
 
-                pass_on(self._options.session, self.run_id, event, payload, level)
+    def _pass_on(self, event: str, payload: JsonObject, level: str) -> None:
+        if self._options.session is not None:
+            from runcard.recording.session_link import pass_on  # noqa: PLC0415 - few runs are in a session
+
+            pass_on(self._options.session, self.run_id, event, payload, level)
 
     def _write(self, event: str, payload: JsonObject, level: str) -> None:
         """Write one event at a time: lines are in the order of time, whichever thread they come from."""
@@ -148,14 +162,17 @@ class JournalEvents(EventRecorder):
             journal = self._own_journal()
             cut_size = None if journal is None else journal.append(self._fields(event, level), payload)
         except (RuncardError, OSError):
-            self._lost_events += 1
+            self._lost_events += event != ENVIRONMENT_OBSERVED  # which is written again at the end
+            self._lost_calls += event in (MODEL_CALLED, USAGE_INCOMPLETE)
             raise
         if journal is None:
             return
         if self._lost_events:
-            lost = {"type": "events-lost", "message": f"{self._lost_events} events could not be written"}
-            journal.append(self._fields(WARNING_ADDED, "warning"), lost)
+            journal.append(self._fields(WARNING_ADDED, "warning"), lost_events_payload(self._lost_events))
             self._lost_events = 0
+        if self._lost_calls:
+            journal.append(self._fields(USAGE_INCOMPLETE, "warning"), lost_calls_payload(self._lost_calls))
+            self._lost_calls = 0
         if cut_size is not None and not self._has_cut_event:
             self._has_cut_event = True
             name = event[:_LONGEST_NAME]
@@ -206,6 +223,7 @@ class JournalEvents(EventRecorder):
         """In a forked child: another thread of the parent may have held the lock, and pending events are the parent's."""
         self._turn, self._is_writing = threading.RLock(), False
         self._pending.clear()
+        self._lost_events = self._lost_calls = 0
 
     @property
     def environ(self) -> dict[str, str]:
@@ -268,10 +286,18 @@ class JournalEvents(EventRecorder):
                 state = RecorderState(self.document, self.written_document, own, self._written_events)
                 document = seal_run(self.path, state)
                 self.status = status
+                self._sign()
                 return document
         finally:
             journal.close()
         return None
+
+    def _sign(self) -> None:
+        if self._options.signing is not None:
+            from runcard.recording.record_signature import sign_closed_record  # noqa: PLC0415 - few sign
+
+            for warning in sign_closed_record(self.path, self._options.signing):
+                warn_caller(warning)
 
     @property
     def writer(self) -> str | None:

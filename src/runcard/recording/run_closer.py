@@ -238,7 +238,8 @@ class RunCloser:
         for name in layout.journal_names(self._contents.kinds):
             if name in foreign or self._contents.kinds[name] is not FileKind.FILE:
                 yield name
-        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._contents.kinds)
+        added_later = (layout.AMENDMENTS, layout.SIGNATURE, layout.TIMESTAMPS)
+        yield from (name for name in added_later if name in self._contents.kinds)
         if self._is_user_readme(layout.README):
             self._readme_name = layout.OTHER_README
             if self._is_user_readme(layout.OTHER_README):

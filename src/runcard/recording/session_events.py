@@ -20,7 +20,7 @@ from runcard.files import printable
 from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.recording.caller_warnings import warn_caller
-from runcard.recording.events import EventRecorder
+from runcard.recording.events import EventRecorder, lost_calls_payload, lost_events_payload
 from runcard.store.journal import ClosedJournalError, JournalWriter
 from runcard.store.sessions.directory import Modes
 from runcard.store.sessions.live import adding, append_log, continue_journal, join_live, live_mark, lock_live
@@ -122,7 +122,6 @@ class SessionEvents:
             with self._own_journal() as journal:
                 for name, about, own in self._lost.events():
                     journal.append(self._fields(name, "warning", own), about)
-                self._lost.clear()
                 journal.append(self._fields(event, level, instance_id), payload)
         except (RuncardError, OSError):
             self._lost.add(event, payload, instance_id)
@@ -232,15 +231,16 @@ class _LostEvents:
             self._calls[instance_id] += 1
 
     def events(self) -> Iterator[tuple[str, JsonObject, str | None]]:
-        """The events to write instead: their names, payloads and agents."""
+        """The events to write instead: their names, payloads and agents. Each is forgotten when the next is asked for."""
         if self._count:
-            message = f"{self._count} events could not be written"
-            yield WARNING_ADDED, {"type": "events-lost", "message": message}, None
-        for own, payload in self._starts.items():
-            yield INSTANCE_STARTED, payload, own
-        for own, calls in self._calls.items():
-            reason = f"{calls} {'call' if calls == 1 else 'calls'} could not be recorded"
-            yield USAGE_INCOMPLETE, {"reason": reason, "hint": None, "calls": calls}, own
+            yield WARNING_ADDED, lost_events_payload(self._count), None
+            self._count = 0
+        for own in list(self._starts):
+            yield INSTANCE_STARTED, self._starts[own], own
+            del self._starts[own]
+        for own in list(self._calls):
+            yield USAGE_INCOMPLETE, lost_calls_payload(self._calls[own]), own
+            del self._calls[own]
 
 
 def event_fields(

@@ -4,13 +4,12 @@ Such a run is current whatever the context: the cells of a notebook do not share
 """
 
 import atexit
-import sys
 
 from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.lifetime import RunLifetime
 from runcard.recording.open_runs import add_started_run, started_runs
 from runcard.recording.run import RecordOptions, Run, lifetime_of
-from runcard.recording.termination import received_signal
+from runcard.recording.termination import received_signal, uncaught_exception
 
 
 def begin_started_run(options: RecordOptions) -> Run:
@@ -21,7 +20,7 @@ def begin_started_run(options: RecordOptions) -> Run:
 
 def _end_unfinished() -> None:
     """End the runs that are open when the program ends. What it ended with is not known, unless it was an exception."""
-    error = _uncaught_exception()
+    error = uncaught_exception()
     messages = []
     for run in reversed(started_runs()):
         lifetime = lifetime_of(run)
@@ -34,13 +33,6 @@ def _end_unfinished() -> None:
         lifetime.end(error, None if error else "interrupted")
     for message in messages:  # only now: a warning may raise
         warn_caller(message)
-
-
-def _uncaught_exception() -> BaseException | None:
-    """The exception that ended the program; at a prompt or in a notebook, an exception ends only its cell."""
-    if hasattr(sys, "ps1") or sys.flags.interactive:
-        return None
-    return getattr(sys, "last_value", None)
 
 
 atexit.register(_end_unfinished)

@@ -84,6 +84,13 @@ def received_signal() -> int | None:
     return _handlers.received
 
 
+def uncaught_exception() -> BaseException | None:
+    """The exception that ended the program; at a prompt or in a notebook, an exception ends only its cell."""
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return None
+    return getattr(sys, "last_value", None)
+
+
 class TerminationGuard:
     """While a run is open, a termination signal first closes it; then it ends the process as usual.
 

@@ -34,6 +34,9 @@ from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 
 CRASHED = "the process that recorded it ended before it was finished"
+NOT_FINISHED = (
+    "its session was stored before it was finished"  # of a session without a process: nothing crashed
+)
 
 _DIRECT = " reported by the session itself"  # a mark of calls, with a space: no event has such a field
 _TEXTS = ("role", "model", "provider", "workspace", "output")
@@ -184,8 +187,9 @@ class _Folding:
         status = self._status if is_over else "collected"
         ended = (self._ended if is_over else end) or last or end
         parents = self._parents()
+        has_process = self._start.get("process") is not None
         instances = tuple(
-            _instance(agent, parents.get(own), status, ended, usages[own])
+            _instance(agent, parents.get(own), status, ended, usages[own], has_process=has_process)
             for own, agent in self._agents.items()
         )
         fields: JsonObject = {
@@ -246,7 +250,13 @@ def _moment(line: Line) -> datetime | None:
 
 
 def _instance(
-    agent: _FoldedAgent, parent: str | None, status: str | None, ended: datetime, usage: InstanceUsage
+    agent: _FoldedAgent,
+    parent: str | None,
+    status: str | None,
+    ended: datetime,
+    usage: InstanceUsage,
+    *,
+    has_process: bool,
 ) -> InstanceSpec:
     """One agent. An agent that was not finished ends as the session did."""
     payload = agent.started
@@ -265,8 +275,10 @@ def _instance(
     elif status is not None:
         fields |= {"status": STATUS_OF_OPEN[status], **_error(agent, {"status": STATUS_OF_OPEN[status]})}
     else:
-        details = {"category": "crashed", "message": CRASHED}
-        fields |= {"status": "terminated", "error_message": CRASHED, "error_details": details}
+        message = CRASHED if has_process else NOT_FINISHED
+        fields |= {"status": "terminated", "error_message": message}
+        if has_process:
+            fields["error_details"] = {"category": "crashed", "message": message}
         fields["terminated_at_source"] = "estimated"
     if agent.categories:
         fields["errors_by_category"] = dict(sorted(agent.categories.items()))

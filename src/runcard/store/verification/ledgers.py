@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding, record_finding
+from runcard.documents.findings import COMPLETE, INTACT, LEDGER, Finding, ledger_finding, record_finding
 from runcard.files import printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
@@ -20,6 +20,7 @@ from runcard.store.ledger import (
     in_order,
 )
 from runcard.store.ledger_search import LedgerSearch
+from runcard.store.remote.urls import is_url
 
 if TYPE_CHECKING:  # one record needs no index
     from runcard.store.ledger_index import IndexedLedger, LedgerIndex, RecordKeys
@@ -66,6 +67,12 @@ def missing_record(
     return ledger_finding(printable(entry.path), "", message, breaks=COMPLETE, expected=entry.sha256)
 
 
+def is_removed_record(finding: Finding) -> bool:
+    """Whether a finding is one of `missing_record`."""
+    is_about_record = finding.kind == LEDGER and not finding.path and finding.found is None
+    return is_about_record and finding.breaks == COMPLETE and finding.expected is not None
+
+
 def verify_chain(ledger: "IndexedLedger | SearchedLedger", store: str) -> Iterator[Finding]:
     """Findings about the chain of a ledger, as far as it was checked: a broken ledger is not evidence."""
     name = os.path.relpath(ledger.path, store)
@@ -80,7 +87,11 @@ def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKe
     """Where a record is missing, in words; None if it is where it should be."""
     if entry.event != ARCHIVED:
         return "the store does not"
-    if entry.key in archived or (entry.archive and os.path.isfile(os.path.join(store, entry.archive))):
+    if (
+        entry.key in archived
+        or is_url(entry.archive)
+        or (entry.archive and os.path.isfile(os.path.join(store, entry.archive)))
+    ):
         return None
     return f"its archive {printable(entry.archive or '')} is not there"
 

@@ -24,8 +24,13 @@ from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runcard.documents.signed_statement import SignedState
     from runcard.store.ledger_index import LedgerIndex
     from runcard.store.ledger_search import LedgerSearch
+    from runcard.store.verification.record_timestamps import RecordTimestamp
+    from runcard.store.verification.signature_check import RecordSignature
 
 Findings = Iterator[Finding]
 
@@ -57,6 +62,10 @@ class RecordCheck(ABC):
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
         self.scan: JournalScan | None = None  # of the journal, if there is one
         self._documents: dict[str, bytes] = {}  # that were read
+        self.fingerprint = ""  # the digest of the metadata document as it was sealed; empty without one
+        self.signatures: Sequence[RecordSignature] = ()  # that are right
+        self.signature_heads: tuple[str, ...] = ()  # the digests of the signatures so far, after each of them
+        self.timestamps: Sequence[RecordTimestamp] = ()  # that are right
 
     @property
     @abstractmethod
@@ -91,6 +100,7 @@ class RecordCheck(ABC):
         amendments = self._read_amendments()
         current = "" if metadata is None else sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
+        self.fingerprint = sealed and str(Digest("sha256", sealed))
         if current:
             yield from self._amendments(amendments, sealed, current)
         yield from self._irregular()
@@ -103,9 +113,53 @@ class RecordCheck(ABC):
             facts = LedgerFacts(self.record.name, self.word, self.ledger_key, sealed, head, is_archived)
             yield from self._ledger(facts, amendments)
         if self.record.has_file(layout.SIGNATURE):
+            yield from self._signatures(sealed, amendments)
+        if self.record.has_file(layout.TIMESTAMPS):
+            yield from self._timestamps(sealed)
+
+    def _signatures(self, sealed: str, amendments: Amendments) -> Findings:
+        from runcard.store.signatures import LARGEST_FILE, signature_heads  # noqa: PLC0415 - most records have none
+        from runcard.store.verification.signature_check import SignatureCheck  # noqa: PLC0415
+
+        data = self.read(layout.SIGNATURE)
+        if data is None or len(data) > LARGEST_FILE:
+            error = self.unread.get(layout.SIGNATURE)
+            message = error.message if error else "the file of signatures is too large to be read"
+            yield self.finding("signature", layout.SIGNATURE, message)
+            return
+        self._documents[layout.SIGNATURE] = data  # what is checked is what time-stamps are compared with
+        self.signature_heads = signature_heads(data)
+        check = SignatureCheck(self._signed_state(sealed, amendments), self.limits)
+        yield from check.findings(data)
+        self.signatures = check.good
+
+    def _timestamps(self, sealed: str) -> Findings:
+        from runcard.store.verification.record_timestamps import LARGEST_FILE, TimestampCheck  # noqa: PLC0415 - as above
+
+        try:
+            if self.record.is_archived:  # its documents were read together
+                data = self.record.read(layout.TIMESTAMPS) or b""
+            else:
+                data = self.record.read_limited(layout.TIMESTAMPS, LARGEST_FILE)
+        except RuncardError as error:
+            yield self.finding("timestamp", layout.TIMESTAMPS, error.message)
+            return
+        if len(data) > LARGEST_FILE:
             yield self.finding(
-                "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
+                "timestamp", layout.TIMESTAMPS, "the file of time-stamps is too large to be read"
             )
+            return
+        check = TimestampCheck(self.record.name, sealed, self.read(layout.SIGNATURE))
+        yield from check.findings(data)
+        self.timestamps = check.good
+
+    def _signed_state(self, sealed: str, amendments: Amendments) -> "SignedState":
+        """The record as a signature should name it."""
+        from runcard.store.signatures import SignedRecord, signed_state  # noqa: PLC0415
+
+        lines = amendments.journal.entries if amendments.journal else ()
+        record = SignedRecord(self.word, self.record.id, self.record.name)
+        return signed_state(record, self.seal, sealed, self.listing, (entry.line for entry in lines))
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:

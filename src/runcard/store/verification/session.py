@@ -48,7 +48,10 @@ def _verify_open(live: str) -> Verdict:
     status, remark = live_state(live)
     start = os.path.basename(layout.live_start(live))
     message = "it is being recorded" if status == RUNNING else "it was interrupted"
-    findings = [record_finding("open", name, start, f"the session is not closed: {remark or message}")]
+    closing = "" if status == RUNNING else f"; to close it: runcard close {os.path.basename(live)}"
+    findings = [
+        record_finding("open", name, start, f"the session is not closed: {remark or message}{closing}")
+    ]
     record_name = read_live_start(live).name
     for path in layout.live_journals(live):
         journal = read_journal(path)

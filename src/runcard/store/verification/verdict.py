@@ -1,6 +1,6 @@
-"""The verdict on a record: findings, and whether it is intact and complete."""
+"""The verdict on a record: findings, and whether it is intact, complete, signed and time-stamped."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import (
     COMPLETE,
@@ -15,12 +15,43 @@ from runcard.documents.findings import (
 from runcard.errors import RuncardError
 from runcard.files import printable
 
+if TYPE_CHECKING:
+    from runcard.store.verification.record_timestamps import RecordTimestamp
+    from runcard.store.verification.signature_check import RecordSignature
+
+
+class RecordIdentity(NamedTuple):
+    """Which record a verdict is about."""
+
+    kind: str  # run or session
+    id: str
+    fingerprint: str  # the digest of its metadata document as it was closed
+    name: str = ""  # of its directory
+    heads: tuple[str, ...] = ()  # the digests of its signatures so far, after each of them
+
 
 class Verdict(NamedTuple):
     """The findings about one record, or about a whole store."""
 
     findings: tuple[Finding, ...]
     records: int = 1
+    signatures: "tuple[RecordSignature, ...]" = ()  # those that are right
+    timestamps: "tuple[RecordTimestamp, ...]" = ()  # those that are right
+    identity: RecordIdentity | None = None  # None for a store, and for a record that cannot be read
+
+    @property
+    def signed(self) -> bool | None:
+        """Whether the record is signed: false if a signature is wrong, None without a signature that can be checked."""
+        if any(finding.kind == "signature" for finding in self.findings):
+            return False
+        return True if self.signatures else None
+
+    @property
+    def timestamped(self) -> bool | None:
+        """Whether the record is time-stamped: false if a time-stamp is wrong, None without one that can be checked."""
+        if any(finding.kind == "timestamp" for finding in self.findings):
+            return False
+        return True if self.timestamps else None
 
     @property
     def intact(self) -> bool:

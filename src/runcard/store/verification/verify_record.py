@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from runcard.encoding import Limits
+from runcard.files import json_name
 from runcard.store.record import SESSION, Progress, Record
 from runcard.store.verification.record_check import RecordCheck
 from runcard.store.verification.run import RunCheck
-from runcard.store.verification.verdict import Verdict
+from runcard.store.verification.verdict import RecordIdentity, Verdict
 
 if TYPE_CHECKING:
     from runcard.store.ledger_index import LedgerIndex
@@ -26,7 +27,16 @@ def verify_record(
     """
     problems = record.problems(progress)  # an archive is read here; only then its kind is certain
     check = _check_of(record)(record, limits or Limits(), index)
-    return Verdict(tuple(check.findings(problems, progress)))
+    findings = tuple(check.findings(problems, progress))
+    identity = RecordIdentity(
+        record.kind, record.id, check.fingerprint, json_name(record.name).text, check.signature_heads
+    )
+    return Verdict(
+        findings,
+        signatures=tuple(check.signatures),
+        timestamps=tuple(check.timestamps),
+        identity=identity,
+    )
 
 
 def _check_of(record: Record) -> type[RecordCheck]:

@@ -1,0 +1,1 @@
+"""Writing records in the formats of other tools."""

@@ -1,0 +1,137 @@
+"""Whom the signatures of records are by: the reader's file of signers decides, never the record."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.documents.findings import Finding, record_finding
+from runcard.documents.times import parse_time
+from runcard.encoding import JsonObject
+from runcard.errors import UsageError
+from runcard.files import printable, read_file
+from runcard.signing.check import SigningTimes, Trust, missing_signers, revocation_fault, trust_in
+from runcard.signing.signers_file import RevokedKeys, SignersFile, parse_revoked, parse_signers
+from runcard.store import layout
+from runcard.store.verification import Verdict
+from runcard.store.verification.signature_check import RecordSignature
+
+if TYPE_CHECKING:
+    from runcard.operations.signatures.time_authority import JudgedTimestamp
+
+_LARGEST_FILE = 1 << 24  # bytes
+
+
+class JudgedSignature(NamedTuple):
+    """A signature that is right, and whose it is."""
+
+    signature: RecordSignature
+    trust: Trust
+    is_trusted: bool | None  # None without a file of signers
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the signer, by the file of signers."""
+        return self.trust.names
+
+    @property
+    def fault(self) -> str | None:
+        """Why it is not trusted."""
+        return self.trust.fault
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "fingerprint": self.signature.key.fingerprint,
+            "names": list(self.names),
+            "trusted": self.is_trusted,
+            "reason": self.fault,
+            "signed_at": self.signature.signed_at,
+            "amended_since": self.signature.amended_since,
+        }
+
+    def describe(self) -> str:
+        """Who signed, in words."""
+        name = ", ".join(map(printable, self.names)) or "an unknown key"
+        since = self.signature.amended_since
+        later = f", amended {'once' if since == 1 else f'{since} times'} since" if since else ""
+        if added := self.signature.entries_since:
+            later = f", without the last {'entry' if added == 1 else f'{added:,} entries'}"
+        untrusted = f", not trusted: {self.fault}" if self.fault else ""
+        return f"{name} ({self.signature.key.fingerprint}){later}{untrusted}"
+
+
+class TrustPolicy:
+    """The signers that a reader trusts, and those whose signatures a record must have."""
+
+    def __init__(
+        self,
+        signers: SignersFile | None = None,
+        revoked: RevokedKeys | None = None,
+        required: Sequence[str] | None = None,
+    ) -> None:
+        if required is not None and signers is None:
+            raise UsageError("--require needs a file of signers", hint="pass it with --signers FILE")
+        if required is not None and not all(required):
+            raise UsageError("--require has an empty name", hint="name people or roles: --require NAME,NAME")
+        self.signers = signers
+        self._revoked = revoked or {}
+        self._required = tuple(required or ())
+        self._now = datetime.now(UTC)
+
+    def judge(self, verdict: Verdict, times: "Sequence[JudgedTimestamp]" = ()) -> list[JudgedSignature]:
+        """The signatures of a record, with their signers; `times` are its time-stamps, which prove how old they are."""
+        return [self._judgement(signature, times) for signature in verdict.signatures]
+
+    def _judgement(self, signature: RecordSignature, times: "Sequence[JudgedTimestamp]") -> JudgedSignature:
+        claimed = parse_time(signature.signed_at) if signature.signed_at else None
+        when = SigningTimes(claimed, _proven_time(times, signature), self._now)
+        if self.signers is not None:
+            trust = trust_in(signature.key, self.signers, self._revoked, when)
+            return JudgedSignature(signature, trust, trust.is_trusted)
+        fault = revocation_fault(signature.key, self._revoked, when)
+        return JudgedSignature(signature, Trust(signature.key, (), fault), None if fault is None else False)
+
+    def findings(self, record: str, judged: Sequence[JudgedSignature]) -> list[Finding]:
+        """What a record lacks: a trusted signature, or one of those that are required."""
+        if self.signers is None:
+            are_revoked = bool(judged) and all(each.is_trusted is False for each in judged)
+            return [_finding(record, "it is signed with revoked keys only")] if are_revoked else []
+        trusted = [each.trust for each in judged if each.is_trusted]
+        if self._required:
+            missing = missing_signers(self._required, trusted)
+            return [_finding(record, f"it is not signed by {printable(name)}") for name in missing]
+        if trusted:
+            return []
+        reason = "it is not signed" if not judged else "no signature is by a trusted signer"
+        return [_finding(record, reason)]
+
+
+def _proven_time(times: "Sequence[JudgedTimestamp]", signature: RecordSignature) -> datetime | None:
+    """The time by which a signature existed; None if no trusted time-stamp covers it."""
+    if not times:
+        return None
+    from runcard.operations.signatures.time_authority import proven_time  # noqa: PLC0415 - few records have one
+
+    return proven_time(times, signature.line)
+
+
+def _finding(record: str, message: str) -> Finding:
+    return record_finding("signer", record, layout.SIGNATURE, message)
+
+
+def open_policy(
+    signers: str | os.PathLike[str] | None = None,
+    revoked: str | os.PathLike[str] | None = None,
+    required: Sequence[str] | None = None,
+) -> TrustPolicy:
+    """The policy by the reader's files; raises an error for one that cannot be read as a whole."""
+    return TrustPolicy(
+        None if signers is None else parse_signers(_text(signers), printable(os.fspath(signers))),
+        None if revoked is None else parse_revoked(_text(revoked), printable(os.fspath(revoked))),
+        required,
+    )
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    data = read_file(os.fspath(path), _LARGEST_FILE)
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,132 @@
+"""Signing a closed record: by `runcard sign`, and at closing with the setting `sign`.
+
+The signature is a line of a file beside the metadata document. A record that cannot be signed at closing is closed
+all the same: that is a warning.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.errors import RuncardError, UsageError
+from runcard.files import failure, printable
+from runcard.settings import SIGNING_KEY, Settings, read_settings
+from runcard.settings.apply import SigningSettings, signing_settings
+from runcard.store import layout
+
+if TYPE_CHECKING:
+    from runcard.documents.signed_statement import SignedState
+    from runcard.encoding import JsonObject
+    from runcard.signing.private_keys import Signer
+    from runcard.store.amendments.change import Amender
+
+
+class NewSignature(NamedTuple):
+    """A signature that was added to a record."""
+
+    record_id: str
+    fingerprint: str
+    signed_at: str
+    is_new: bool = True  # False if the same key has signed the same state before
+
+
+def configured_signer(settings: Settings) -> "Signer":
+    """The key of the setting `signing.key`; raises UsageError without one."""
+    return _load_signer(settings[SIGNING_KEY])
+
+
+def _load_signer(path: str | None) -> "Signer":
+    if path is None:
+        raise UsageError(
+            "no key was named",
+            hint="pass your SSH key (--ssh ~/.ssh/id_ed25519, or --ssh-agent) or one of `runcard keygen` (--key FILE), or set signing.key",
+        )
+    from runcard.signing.private_keys import load_signer  # noqa: PLC0415 - few sign
+
+    return load_signer(path)
+
+
+def sign_at_closing(record: str, settings: Settings | None = None) -> list[str]:
+    """Sign a record that was just closed, if the settings say so; the warning if that failed."""
+    try:
+        signing = signing_settings(settings or read_settings())
+    except RuncardError as error:
+        return [_warning(record, error)]
+    return [] if signing is None else sign_closed_record(record, signing)
+
+
+def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
+    """Sign a record that was just closed; the warning if that failed."""
+    try:
+        add_signature(record, _load_signer(signing.key))
+    except RuncardError as error:
+        return [_warning(record, error)]
+    except OSError as error:
+        return [_warning(record, failure(error, record, "sign"))]
+    return []
+
+
+def _warning(record: str, error: RuncardError) -> str:
+    place = printable(record)
+    return (
+        f"{place} was closed, and not signed: {error.message}; sign it with: runcard sign {place} --key FILE"
+    )
+
+
+def add_signature(record: str, signer: "Signer") -> NewSignature:
+    """Sign the record in a directory. Whether it is intact is for the caller to check."""
+    from runcard.store.amendments.change import amending  # noqa: PLC0415 - few sign
+
+    with amending(record) as amender:
+        return _sign(amender, signer)
+
+
+def _sign(amender: "Amender", signer: "Signer") -> NewSignature:
+    from runcard.documents.signed_statement import SignerFacts, make_statement  # noqa: PLC0415 - as above
+    from runcard.observe.clock import Clock  # noqa: PLC0415
+    from runcard.signing.envelope import sign_statement  # noqa: PLC0415
+    from runcard.store.signatures import read_signatures, with_signature  # noqa: PLC0415
+
+    state, ledger = _signed_state(amender)
+    file = os.path.join(amender.path, layout.SIGNATURE)
+    signatures = read_signatures(file) or b""
+    if signatures and (known := _known_signature(state, signatures, signer)):
+        return NewSignature(amender.record_id, signer.public_key.fingerprint, known, is_new=False)
+    when = Clock().timestamp()
+    facts = SignerFacts(str(signer.public_key), when, ledger)
+    envelope = sign_statement(make_statement(state, facts, layout.METADATA), signer)
+    try:
+        amender.files.create(layout.SIGNATURE, with_signature(signatures, envelope.to_line()), amender.mode)
+        amender.files.clear()
+    except OSError as error:
+        raise failure(error, file, "write") from error
+    return NewSignature(amender.record_id, signer.public_key.fingerprint, when)
+
+
+def _signed_state(amender: "Amender") -> "tuple[SignedState, JsonObject | None]":
+    """The record as it is signed, and its entry in the ledger."""
+    from runcard.store.ledger import LedgerKey  # noqa: PLC0415 - few sign
+    from runcard.store.signatures import SignedRecord, ledger_entry, signed_state  # noqa: PLC0415
+
+    kind = "session" if amender.is_session else "run"
+    name = os.path.basename(amender.path)
+    lines = amender.amendments.journal.entries if amender.amendments.journal else ()
+    state = signed_state(
+        SignedRecord(kind, amender.record_id, name),
+        amender.sealed_document(),
+        amender.sealed,
+        amender.listing,
+        (entry.line for entry in lines),
+    )
+    key = LedgerKey(kind, name if amender.is_session else amender.record_id)
+    return state, ledger_entry(layout.store_of(amender.path), key)
+
+
+def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") -> str | None:
+    """When the signer signed the record as it is now; None if that has not happened."""
+    from runcard.encoding import Limits  # noqa: PLC0415
+    from runcard.store.verification.signature_check import SignatureCheck  # noqa: PLC0415 - few sign twice
+
+    check = SignatureCheck(state, Limits())
+    list(check.findings(signatures))
+    own = (each for each in check.good if each.key == signer.public_key and not each.amended_since)
+    return next((each.signed_at for each in own), None)

@@ -1,0 +1,149 @@
+"""Signing the ledger of a store: what was removed or written afresh is noticed."""
+
+import base64
+import json
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import runcard
+from conftest import Cli
+from runcard.operations.signatures.keygen import keygen
+
+
+@pytest.fixture
+def store(here: Path, signers: Path) -> Path:
+    """A store of three runs whose ledger Alice has signed."""
+    assert signers.exists()
+    return record_three(here / "outputs")
+
+
+def record_three(store: Path, score: int = 1) -> Path:
+    for number in range(3):
+        with runcard.record(store, config={"number": number, "score": score}, strict=True):
+            pass
+    return store
+
+
+def sign_store(cli: Cli, store: Path, key: str = "alice") -> None:
+    outcome = cli("sign", store, "--key", key)
+    assert outcome.code == 0, outcome.err
+
+
+def runs_of(store: Path) -> list[Path]:
+    return sorted(path for path in store.iterdir() if not path.name.startswith("."))
+
+
+def kinds(cli: Cli, store: Path) -> tuple[int, set[str], set[str]]:
+    outcome = cli("verify", "--json", store)
+    findings = json.loads(outcome.out)["findings"]
+    return outcome.code, {each["kind"] for each in findings}, {each["message"] for each in findings}
+
+
+def cut_last_entry(store: Path) -> None:
+    (ledger,) = (store / ".runcard").glob("ledger-*.jsonl")
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def test_a_store_whose_ledger_is_signed(cli: Cli, store: Path) -> None:
+    sign_store(cli, store)
+    outcome = cli("verify", store)
+    assert outcome.code == 0
+    assert f"{store}: the ledger is signed" in outcome.out.splitlines()
+    assert "already signed" in cli("sign", store, "--key", "alice").out
+    record_three(store)  # a ledger may grow
+    assert kinds(cli, store) == (0, set(), set())
+    assert ", without the last 3 entries" in cli("verify", store).out
+    assert "already signed" not in cli("sign", store, "--key", "alice").out
+    assert len((store / ".runcard" / "ledgers.sig").read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "too large"])
+def test_something_else_in_place_of_the_signatures(cli: Cli, store: Path, here: Path, kind: str) -> None:
+    """A link is not followed: what is behind it is nobody's business."""
+    path = store / ".runcard" / "ledgers.sig"
+    if kind == "link":
+        (here / "secret").write_text("canary\n")
+        path.symlink_to(here / "secret")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.touch()
+        os.truncate(path, 1 << 33)
+    outcome = cli("verify", store)
+    assert (outcome.code, "[signature]" in outcome.out, "'c'" in outcome.out) == (1, True, False)
+
+
+def test_the_last_record_removed_together_with_its_entry(cli: Cli, store: Path) -> None:
+    shutil.rmtree(runs_of(store)[-1])
+    cut_last_entry(store)
+    assert kinds(cli, store)[0] == 0  # without a signature this is not seen
+    shutil.rmtree(store)
+    record_three(store)
+    sign_store(cli, store)
+    shutil.rmtree(runs_of(store)[-1])
+    cut_last_entry(store)
+    code, found, messages = kinds(cli, store)
+    assert (code, found) == (1, {"tail"})
+    assert messages == {"signature 1: the ledger had 3 entries when it was signed, and has fewer now"}
+
+
+def test_a_store_written_afresh_with_better_numbers(cli: Cli, store: Path, here: Path) -> None:
+    sign_store(cli, store)
+    kept = (store / ".runcard/ledgers.sig").read_bytes()
+    shutil.rmtree(store)
+    record_three(here / "outputs", score=100)
+    assert kinds(cli, store)[0] == 0
+    (store / ".runcard/ledgers.sig").write_bytes(kept)
+    code, found, messages = kinds(cli, store)
+    assert (code, found) == (1, {"signature"})
+    assert messages == {"signature 1: the first 3 entries of the ledger are not those that were signed"}
+
+
+def test_the_signature_of_a_record_is_none_of_a_store(cli: Cli, store: Path) -> None:
+    run = runs_of(store)[0]
+    assert cli("sign", run, "--key", "alice").code == 0
+    (store / ".runcard/ledgers.sig").write_bytes((run / "metadata.json.sig").read_bytes())
+    assert kinds(cli, store)[2] == {"signature 1: the statement is about something else, by its type"}
+    sign_store_of_another = store.parent / "other"
+    record_three(sign_store_of_another)
+    sign_store(cli, sign_store_of_another)
+    (store / ".runcard/ledgers.sig").unlink()
+    (run / "metadata.json.sig").write_bytes((sign_store_of_another / ".runcard/ledgers.sig").read_bytes())
+    assert kinds(cli, run)[2] == {"signature 1: the statement is about something else, by its type"}
+
+
+def test_whose_signature_it_is(cli: Cli, store: Path, here: Path, signers: Path) -> None:
+    keygen(here / "mallory", name="alice")
+    sign_store(cli, store, "mallory")
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    outcome = cli("verify", "--signers", signers, store)
+    assert outcome.code == 1
+    assert "no signature is by a trusted signer [signer]" in outcome.out
+    sign_store(cli, store)
+    assert cli("verify", "--signers", signers, store).code == 0
+
+
+def test_a_damaged_store_is_not_signed(cli: Cli, store: Path) -> None:
+    shutil.rmtree(runs_of(store)[0])
+    outcome = cli("sign", store, "--key", "alice")
+    assert outcome.code == 1
+    assert "was not signed, because it fails verification" in outcome.err
+    assert not (store / ".runcard/ledgers.sig").exists()
+
+
+def test_the_entries_that_were_signed_can_be_hashed_without_runcard(cli: Cli, store: Path) -> None:
+
+    sign_store(cli, store)
+    envelope = json.loads((store / ".runcard/ledgers.sig").read_bytes())
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    record_three(store)
+    (ledger,) = (store / ".runcard").glob("ledger-*.jsonl")
+    first = b"".join(
+        ledger.read_bytes().splitlines(keepends=True)[: statement["predicate"]["ledgers"][0]["count"]]
+    )
+    assert statement["subject"] == [{"name": ledger.name, "digest": {"sha256": sha256(first).hexdigest()}}]

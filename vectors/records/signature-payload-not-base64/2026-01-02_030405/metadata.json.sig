@@ -1,0 +1,1 @@
+{"payloadType":"application/vnd.in-toto+json","payload":"{}","signatures":[{"keyid":"SHA256:FRNKeiwFXBaIyod+2bh231ZHp2W6qk3bINqut5plHlI","sig":"zsNIYXoHBCcEp43qU5bdHvA0BgeIKsi2kZ7jJnE8of4aoFs3WPy2Mol8kmZaAWzQlAmWldB4wJLTLNxqoUnPCw=="}]}
