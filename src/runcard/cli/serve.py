@@ -1,0 +1,107 @@
+"""runcard serve"""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import PATH
+from runcard.cli.printing import complain, say
+from runcard.errors import MachineError
+
+if TYPE_CHECKING:
+    from runcard.operations.signatures.trust import TrustPolicy
+
+_HOST, _PORT = "127.0.0.1", 8766
+_PACKAGES = ("starlette", "uvicorn", "jinja2", "nh3", "markdown_it")
+_TOKEN_VARIABLE = "RUNCARD_SERVE_TOKEN"  # noqa: S105 - its name
+
+
+@click.command("serve")
+@click.option("--host", default=_HOST, show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    default=_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 takes a free one.",
+)
+@click.option("--open/--no-open", "opens", default=None, help="Open a browser. Default: on a terminal.")
+@click.option(
+    "--token",
+    "needs_token",
+    is_flag=True,
+    help="Need a token on this machine, too: other users of it can connect.",
+)
+@click.option("--budget", metavar="DOLLARS", help="Show what was spent this month against this amount.")
+@click.option(
+    "--signers",
+    metavar="FILE",
+    type=PATH,
+    help="Whose keys these are, to name who signed a record: as for `runcard verify`.",
+)
+def command(
+    host: str, port: int, opens: bool | None, needs_token: bool, budget: str | None, signers: str | None
+) -> int:
+    """Show the records of this machine as a page in your browser.
+
+    The page is served from this computer, to this computer: no account, and no request to another host. It shows what `runcard ls`
+    lists, and changes nothing; two buttons verify a record, and import sessions of agent tools. Ctrl-C or SIGTERM ends it.
+
+    Any other address than this machine's own needs a token: that in RUNCARD_SERVE_TOKEN, or a new one, which is printed.
+
+    Exit codes: 0 a signal ended the server, 1 error.
+    """
+    check_installed()
+    from runcard.local_http.access_token import choose_token  # noqa: PLC0415
+    from runcard.local_http.listener import is_loopback, listen  # noqa: PLC0415
+    from runcard.operations.catalog.budget import parse_amount  # noqa: PLC0415
+    from runcard.web.server import serve  # noqa: PLC0415
+
+    policy = None if signers is None else _policy(signers)
+    amount = None if budget is None else parse_amount(budget)
+    is_local = is_loopback(host)
+    token, is_new = (None, False) if is_local and not needs_token else choose_token(_TOKEN_VARIABLE)
+    listener = listen(host, port)
+    if not is_local:
+        complain(
+            "Warning",
+            f"whoever reaches {host} and has the token sees all records of this machine with their files and transcripts, "
+            "and can import sessions; both are sent unencrypted",
+            hint="keep 127.0.0.1 and use a tunnel of SSH, unless you trust this network",
+        )
+    address = f"{listener.url}/?token={token}" if token and is_new else f"{listener.url}/"
+    say(f"Serving the page at {address}; Ctrl-C ends it.")
+    if token and not is_new:
+        say(f"It asks for the token in {_TOKEN_VARIABLE}.")
+    sys.stdout.flush()
+    if opens if opens is not None else sys.stdout.isatty():
+        _open_browser(address)
+    return serve(listener, token, amount, policy)
+
+
+def _policy(signers: str) -> "TrustPolicy":
+    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few records are signed
+
+    return open_policy(signers)
+
+
+def _open_browser(address: str) -> None:
+    import webbrowser  # noqa: PLC0415 - not everybody has one
+
+    try:
+        webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        complain("Warning", "no browser could be opened", hint="open the address yourself")
+
+
+def check_installed() -> None:
+    """Raise an error if the packages of the page are missing."""
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise MachineError(
+            f"the package {missing[0].replace('_', '-')} is not installed",
+            hint="install it: pip install 'runcard[web]'",
+        )

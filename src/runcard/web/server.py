@@ -1,0 +1,27 @@
+"""Serving the page until a signal ends it."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from runcard.local_http.serving import make_server
+from runcard.web.app import make_app
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from runcard.local_http.listener import HttpListener
+    from runcard.operations.signatures.trust import TrustPolicy
+
+
+def serve(
+    listener: "HttpListener",
+    token: str | None,
+    budget: "Decimal | None" = None,
+    policy: "TrustPolicy | None" = None,
+) -> int:
+    """Serve until a signal ends the server; returns the exit code."""
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what goes wrong in a request is in its answer
+    server = make_server(make_app(listener, token, budget, policy))
+    asyncio.run(server.serve(sockets=[listener.listening]))
+    return 0

@@ -1,0 +1,115 @@
+"""Verifying with a button, and what was verified since the page was started.
+
+A verdict is remembered with the digest of the document that it is about: of a record that changed since, none is shown.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from runcard.documents.findings import Finding
+from runcard.documents.times import format_time
+from runcard.errors import StoreError
+from runcard.operations.checks.verify import VerifySummary, signers_of, verify, with_trust
+from runcard.web.pages import render
+from runcard.web.record_address import FOLDERS, AddressedRecord, record_url
+from runcard.web.record_files import found_record
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from runcard.encoding import JsonObject
+    from runcard.operations.signatures.trust import TrustPolicy
+
+_MOST_VERDICTS = 10_000
+_MOST_AT_ONCE = 2
+_PATIENCE = 30.0  # seconds to wait for other verifications
+_MOST_FINDINGS = 200  # that are shown
+
+
+class RememberedVerdict(NamedTuple):
+    """What `verify` said of a record, and when."""
+
+    time: str
+    summary: "JsonObject"  # as --json has it
+    findings: tuple[Finding, ...]
+    signers: tuple[str, ...] = ()  # in words
+    has_known_signer: bool = False  # one of them has a name in the file of signers
+    is_trusted: bool = False  # and one is trusted
+
+    @property
+    def is_timestamped(self) -> bool:
+        records = self.summary["records"]
+        return bool(records) and all(record.get("timestamped") for record in records)
+
+    @property
+    def is_good(self) -> bool:
+        return bool(self.summary["intact"] and self.summary["complete"])
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        return self.findings[:_MOST_FINDINGS]
+
+    @property
+    def hidden(self) -> int:
+        return max(0, len(self.findings) - _MOST_FINDINGS)
+
+
+@dataclass
+class VerdictMemory:
+    """The verdicts since the page was started."""
+
+    policy: "TrustPolicy | None" = None  # whose keys the reader knows
+    _verdicts: dict[tuple[str, str | None], RememberedVerdict] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    _at_once: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MOST_AT_ONCE))
+
+    def get(self, row: "JsonObject") -> RememberedVerdict | None:
+        return self._verdicts.get((row["path"], row.get("sha256")))
+
+    def check(self, found: AddressedRecord) -> RememberedVerdict:
+        """Verify a record now."""
+        if not self._at_once.acquire(timeout=_PATIENCE):
+            raise StoreError("other records are being verified", hint="try again in a minute")
+        try:
+            total, findings, signers = VerifySummary(), list[Finding](), list[str]()
+            is_known = is_trusted = False
+            for result in verify(found.open().path):
+                by = signers_of(result, self.policy)
+                checked = result if self.policy is None else with_trust(result, self.policy, by)
+                total.add(checked, by)
+                findings += checked.verdict.findings
+                signers += [each.describe() for each in by]
+                is_known |= any(each.names for each in by)
+                is_trusted |= any(each.is_trusted for each in by)
+        finally:
+            self._at_once.release()
+        verdict = RememberedVerdict(
+            format_time(datetime.now(UTC)),
+            total.to_dict(),
+            tuple(findings),
+            tuple(signers),
+            is_known,
+            is_trusted,
+        )
+        with self._lock:
+            if len(self._verdicts) >= _MOST_VERDICTS:
+                self._verdicts.pop(next(iter(self._verdicts)))
+            self._verdicts[found.row["path"], found.row.get("sha256")] = verdict
+        return verdict
+
+
+def verify_record(request: "Request") -> Response:
+    """Verify a record, and show the verdict."""
+    found = found_record(request)
+    verdict = request.app.state.verdicts.check(found)
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse(record_url(found.row["kind"], found.row["id"], found.row["path"]), 303)
+    return render(request, "verdict.html", verdict=verdict, row=found.row)
+
+
+ROUTES = [Route(f"/{folder}/{{id}}/verify", verify_record, methods=["POST"]) for folder in FOLDERS.values()]

@@ -1,0 +1,81 @@
+"""The first page: on the first day, and later."""
+
+import subprocess
+import time
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+import runcard
+from acceptance.command import RUNCARD
+from runcard.local_http.listener import HttpListener
+from runcard.web.pages import code_marks
+from web.sample_records import SESSION, record_run, write_session
+
+
+def test_the_first_day_offers_what_the_tools_have_stored(
+    page: TestClient, place: Path, listener: HttpListener
+) -> None:
+    write_session(place.parent / "home")
+    assert "There are no records yet" in page.get("/").text
+    part = page.get("/home/transcripts", headers={"hx-request": "true"}).text
+    assert "Claude Code" in part
+    assert "Import 1" in part
+    assert "≥\N{NO-BREAK SPACE}$" in part
+    assert (
+        page.post("/import/claude-code", headers={"origin": listener.url, "hx-request": "true"}).status_code
+        == 200
+    )
+    deadline = time.monotonic() + 30
+    while "Importing" in (text := page.get("/import").text) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "1 session imported" in text
+    assert SESSION in page.get("/").text
+    assert "all imported" in page.get("/home/transcripts").text
+
+
+def test_an_unknown_tool_is_not_imported(page: TestClient, listener: HttpListener) -> None:
+    assert page.post("/import/evil", headers={"origin": listener.url}).status_code == 404
+    assert page.get("/import/claude-code").status_code == 405
+
+
+def test_later_it_shows_what_ran_what_failed_and_what_was_spent(page: TestClient) -> None:
+    run = record_run()
+    failed = runcard.start()
+    failed.add_error("the reply was empty")
+    failed.finish(status="failed")
+    text = page.get("/").text
+    assert run.id in text
+    assert failed.id in text
+    assert "the reply was empty" in text
+    spent = page.get("/home/spend").text
+    assert "$0.0165" in spent
+    assert "This month" in spent
+    assert (
+        "Of the latest 2 records, 2 are not verified yet, 2 are not signed." in page.get("/home/checks").text
+    )
+
+
+def test_the_budget_is_compared_with_the_month(place: Path, listener: HttpListener) -> None:
+    from decimal import Decimal  # noqa: PLC0415
+
+    from runcard.web.app import make_app  # noqa: PLC0415
+
+    assert place.is_dir()
+    record_run()
+    page = TestClient(make_app(listener, budget=Decimal("0.02")), base_url=listener.url)
+    text = page.get("/home/spend").text
+    assert "82&nbsp;%" in text
+    assert "of $0.02" in text
+
+
+def test_a_failed_run_without_an_error_has_its_exit_code(page: TestClient, place: Path) -> None:
+    subprocess.run((*RUNCARD, "run", "--", "sh", "-c", "exit 3"), cwd=place, check=False, capture_output=True)
+    text = page.get("/").text
+    assert "exit code 3" in text
+    assert "no reason recorded" not in text
+
+
+def test_a_command_in_a_message_is_marked_up_and_stays_text() -> None:
+    assert code_marks("use `runcard <x>` <b>") == "use <code>runcard &lt;x&gt;</code> &lt;b&gt;"
+    assert code_marks("a ` <b>") == "a ` &lt;b&gt;"
