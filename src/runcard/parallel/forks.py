@@ -1,8 +1,9 @@
-"""Share work on many items, such as the records of a store, with forked copies of this process.
+"""Share work on many items, such as the records of a store, with forked copies of this process, or with a cluster.
 
 A fork has everything that is loaded and read already, so it starts within milliseconds; but it is safe only in a process
 without other threads. So there are none in a program that has any, on a system that does not tell, on a single core, for
-a single item, and for work that is done in less time than they would save. Then all the work is done here.
+a single item, and for work that is done in less time than they would save. Then all the work is done here. Inside
+`cluster.use_cluster`, the workers of that cluster take the place of the forks.
 
 Invariants: there is one result for each item, in the order of the items. An item whose fork dies or raises is done again
 here, so that nothing is lost and an error is raised as usual. All forks have ended when the iterator ends or is closed.
@@ -19,10 +20,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from select import POLLIN, poll
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from runcard.parallel import cores
+from runcard.parallel.current_cluster import current_cluster
 from runcard.parallel.progress import PERIOD, Progress
+
+if TYPE_CHECKING:
+    from runcard.parallel.shard import ItemPlace
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,13 +42,24 @@ _SIZE = struct.Struct("=I")
 _RANGE = struct.Struct("=II")
 
 
-def work_in_order(items: Sequence[T], work: Work[T, R], progress: Progress | None = None) -> Iterator[R]:
+def work_in_order(
+    items: Sequence[T],
+    work: Work[T, R],
+    progress: Progress | None = None,
+    *,
+    place: "Callable[[T], ItemPlace | None] | None" = None,
+) -> Iterator[R]:
     """Do the work for all items, on all cores, and yield the results in the order of the items.
 
     `work` gets an item and a function for its progress. `progress` gets the files and bytes so far of the item whose
-    result is next.
+    result is next. `place` says where an item is, for a cluster; without it, and for a single item, none is used. There,
+    `work` must be a function of a module, or a `partial` of one.
     """
     report = progress or _no_progress
+    cluster = current_cluster()
+    if cluster is not None and place is not None and len(items) > 1:
+        yield from cluster.work_in_order(items, work, report, place)
+        return
     started = time.monotonic()
     for position, item in enumerate(items):
         if position and _is_worth_forks(time.monotonic() - started, position, len(items) - position):

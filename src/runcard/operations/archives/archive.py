@@ -11,6 +11,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.observe.clock import Clock, time_before
+from runcard.settings import ARTIFACTS_REMOTE, REMOTE_OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
@@ -25,6 +26,7 @@ from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
 from runcard.store.record import (
+    SESSION,
     DirectoryRecord,
     Progress,
     Record,
@@ -34,6 +36,7 @@ from runcard.store.record import (
     recorded_at,
     work_ended_at,
 )
+from runcard.store.remote.urls import is_url
 from runcard.store.verification import Verdict, verify_record
 
 if TYPE_CHECKING:
@@ -139,6 +142,8 @@ def archive(
     path = os.path.abspath(source.path)
     store = layout.store_of(path)
     finish_removals(store)
+    if (url := remote_folder(source, to)) is not None:
+        return _archive_remote(path, url, force=force, limits=limits, progress=progress)
     folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
     with held(path) as is_there:
         if not is_there:
@@ -146,6 +151,32 @@ def archive(
         archived = _pack(DirectoryRecord(path, limits), folder, force=force, limits=limits, progress=progress)
         take_away(path, layout.archived_aside(store, os.path.basename(path)))
     return archived
+
+
+def remote_folder(record: Record, to: str | os.PathLike[str] | None) -> str | None:
+    """The URL that a record is archived to, by the caller or the settings; None if it stays on this machine."""
+    if to is not None:
+        return os.fspath(to) if is_url(to) else None
+    return read_settings()[ARTIFACTS_REMOTE if record.kind == SESSION else REMOTE_OUTPUTS]
+
+
+def _archive_remote(
+    path: str, folder: str, *, force: bool, limits: Limits | None, progress: Progress | None
+) -> Archived:
+    from runcard.operations.archives.archive_remote import upload_archive  # noqa: PLC0415 - only for URLs
+
+    with held(path) as is_there:
+        if not is_there:
+            raise not_a_record(path)
+        uploaded = upload_archive(
+            DirectoryRecord(path, limits),
+            folder,
+            lambda verdict: _check_verdict(path, verdict, force=force),
+            limits=limits,
+            progress=progress,
+        )
+        take_away(path, layout.archived_aside(layout.store_of(path), os.path.basename(path)))
+    return Archived(path, uploaded.url, *uploaded[1:4])
 
 
 def preview_archive(
@@ -165,9 +196,11 @@ def preview_archive(
         )
     path = os.path.abspath(source.path)
     store = layout.store_of(path)
-    folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
     directory = DirectoryRecord(path, limits)
     document = directory.closed_document(limits)
+    if (url := remote_folder(source, to)) is not None:
+        return _preview_remote(directory, document, url, force=force, limits=limits, progress=progress)
+    folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
     target = os.path.join(folder, _archive_file(directory.name, document))
     verdict = verify_record(directory, progress=progress, limits=limits)
     _check_verdict(path, verdict, force=force)
@@ -179,6 +212,25 @@ def preview_archive(
     return ArchivePreview(path, target, size, verdict)
 
 
+def _preview_remote(
+    record: DirectoryRecord,
+    document: "Team | Generation",
+    folder: str,
+    *,
+    force: bool,
+    limits: Limits | None,
+    progress: Progress | None,
+) -> ArchivePreview:
+    """The same for object storage, without a request: whether the archive can be created there is not known."""
+    from runcard.operations.archives.archive_remote import archive_url  # noqa: PLC0415 - only for URLs
+
+    url = archive_url(folder, record.name, document)
+    verdict = verify_record(record, progress=progress, limits=limits)
+    _check_verdict(record.path, verdict, force=force)
+    size = sum(size for _, size in record.sizes())
+    return ArchivePreview(record.path, str(url), size, verdict)
+
+
 def _find(word: str) -> Record:
     """The record to archive; a directory that is there is not looked into before it is locked."""
     path = os.path.dirname(word) if os.path.basename(word) == layout.METADATA else word
@@ -188,6 +240,10 @@ def _find(word: str) -> Record:
 
 def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) -> Archived:
     """The result for a record that is archived already; raises StoreError when it is to go to another folder."""
+    if is_url(record.path):
+        raise StoreError(
+            f"{printable(record.path)} is an archive already", hint="restore it first: runcard restore"
+        )
     folder = layout.folder_of_archive(record.path)
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(

@@ -18,6 +18,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, time_before
+from runcard.operations.archives.candidate import Candidate
 from runcard.operations.checks.verify import verify
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
@@ -28,29 +29,7 @@ from runcard.store.archives.replace_directory import finish_removals, held, take
 from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries_in, entry_payload
 from runcard.store.own_directories import own_entry
 from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A record or an archive that could be deleted."""
-
-    path: str
-    kind: str  # session or run
-    id: str
-    name: str
-    ended: datetime  # its work
-    bytes: int  # that it takes
-    sha256: str  # of its metadata document
-    store: str
-    entry: ArchiveEntry | None  # of an archive
-
-    def to_dict(self) -> JsonObject:
-        return {
-            "path": printable(self.path),
-            "kind": self.kind,
-            "archive": self.entry is not None,
-            "bytes": self.bytes,
-        }
+from runcard.store.remote.urls import is_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +68,13 @@ def candidates(
     sizes: list[StoreSize] = []
     limit = time_before(older_than) if older_than is not None else None
     for store in stores:
-        if not dry_run:
-            finish_removals(store)
-            tidy_archives(store)
-        of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
+        every, total = _remote(store, dry_run=dry_run) if is_url(store) else _local(store, dry_run=dry_run)
+        of_kind = (candidate for candidate in every if kind in {None, candidate.kind})
         by_age = sorted(
             of_kind, key=lambda candidate: (candidate.ended, not _is_outdated(candidate), candidate.path)
         )
         old = [candidate for candidate in by_age if limit is not None and candidate.ended <= limit]
         rest = [candidate for candidate in by_age if candidate not in old]
-        total = store_size(store)
         bytes_left = total - sum(candidate.bytes for candidate in old)
         while max_size is not None and bytes_left > max_size and rest:
             old.append(rest.pop(0))
@@ -106,6 +82,25 @@ def candidates(
         chosen += old
         sizes.append(StoreSize(store, total, bytes_left))
     return PruneCandidates(chosen, sizes)
+
+
+def _local(store: str, *, dry_run: bool) -> tuple[Iterator[Candidate], int]:
+    """The candidates of a store on this machine, and its size."""
+    if not dry_run:
+        finish_removals(store)
+        tidy_archives(store)
+    return _find_candidates(store), store_size(store)
+
+
+def _remote(url: str, *, dry_run: bool) -> tuple[Iterator[Candidate], int]:
+    """The same for a folder of archives in object storage; its size is that of the archives, and of what is beside them."""
+    from runcard.operations.archives.prune_remote import remote_candidates, tidy_remote  # noqa: PLC0415 - only for URLs
+    from runcard.store.remote.folder import RemoteFolder  # noqa: PLC0415
+
+    folder = RemoteFolder(url)
+    if not dry_run:
+        tidy_remote(folder)
+    return remote_candidates(folder), sum(map(folder.size_of, folder.archives))
 
 
 def _is_outdated(candidate: Candidate) -> bool:
@@ -180,6 +175,10 @@ def delete_intact(
 
 def reason_to_keep(candidate: Candidate, limits: Limits | None = None) -> str | None:
     """Why something is not deleted: it is evidence if it was changed."""
+    if is_url(candidate.path):
+        from runcard.operations.archives.prune_remote import remote_reason_to_keep  # noqa: PLC0415 - only for URLs
+
+        return remote_reason_to_keep(candidate, limits)
     if candidate.entry is not None and not os.path.lexists(candidate.path):
         return (
             None
@@ -211,6 +210,11 @@ def delete(
 
     `is_wanted` is called when nothing else can change it any more.
     """
+    if is_url(candidate.path):
+        from runcard.operations.archives.prune_remote import delete_remote  # noqa: PLC0415 - only for URLs
+
+        delete_remote(candidate, why)
+        return
     try:
         is_directory = candidate.entry is None  # of an archive, the folder is locked to change it
         with held(candidate.path if is_directory else os.path.dirname(candidate.path)) as is_there:

@@ -1,13 +1,15 @@
 """Delete old records, or as many as a size limit needs: `runcard prune`."""
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable
-from runcard.operations.archives.candidates import Candidate, PruneCandidates, candidates, delete_intact
+from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidates import PruneCandidates, candidates, delete_intact
 from runcard.settings import (
     ARTIFACTS_DIR,
     ARTIFACTS_MAX_SIZE_GB,
@@ -18,6 +20,7 @@ from runcard.settings import (
     read_settings,
 )
 from runcard.settings.lookup import DEFAULT
+from runcard.store.remote.urls import ObjectUrl, is_url
 
 
 class PruneResult(NamedTuple):
@@ -55,7 +58,7 @@ class PruneRule(NamedTuple):
 
 
 def prune(
-    *,
+    *urls: str,
     older_than: timedelta | None = None,
     max_size: int | None = None,
     outputs: str | os.PathLike[str] | None = None,
@@ -64,6 +67,7 @@ def prune(
 ) -> PruneResult:
     """Permanently delete records and archives whose work ended this long ago, and the oldest of a store with more bytes.
 
+    With `urls`, these folders of archives in object storage are pruned instead of the stores on this machine.
     Without an age and a size, sessions are deleted by the retention settings. Open records are kept, and so are those that
     fail verification. The ledger keeps an entry for each deletion. With `dry_run` nothing is deleted.
     """
@@ -71,12 +75,25 @@ def prune(
     settings = read_settings(
         {key: None if value is None else os.fspath(value) for key, value in given.items()}
     )
-    found = prune_rule(settings, older_than, max_size).find(dry_run=dry_run)
+    found = prune_rule(settings, older_than, max_size, urls).find(dry_run=dry_run)
     return delete_found(found, settings, dry_run=dry_run)
 
 
-def prune_rule(settings: Settings, older_than: timedelta | None, max_size: int | None) -> PruneRule:
-    """The rule that was asked for; without an age and a size, that of the settings, for sessions."""
+def prune_rule(
+    settings: Settings, older_than: timedelta | None, max_size: int | None, urls: Sequence[str] = ()
+) -> PruneRule:
+    """The rule that was asked for; without an age and a size, that of the settings, for sessions.
+
+    With `urls`, it is for these folders of archives in object storage, and for no other store.
+    """
+    for url in urls:
+        if not is_url(url) or ObjectUrl.parse(url).is_archive:
+            raise UsageError(
+                f"{printable(url)} is not the URL of a folder of archives", hint="write s3://BUCKET/FOLDER"
+            )
+    if urls:
+        limits = (older_than, max_size) if older_than or max_size else _retention(settings)
+        return PruneRule(tuple(urls), *limits, None if older_than or max_size else "session")
     if older_than is not None or max_size is not None:
         stores = (_store(settings, OUTPUTS), _store(settings, ARTIFACTS_DIR))
         return PruneRule(stores, older_than, max_size, None)

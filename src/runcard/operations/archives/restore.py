@@ -28,6 +28,7 @@ from runcard.store.find_record import open_archive
 from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledger_paths
 from runcard.store.own_directories import open_own
 from runcard.store.record import Progress
+from runcard.store.remote.urls import is_url
 from runcard.store.remove_tree import remove_tree
 from runcard.store.verification import Verdict, verify_record
 
@@ -55,7 +56,7 @@ class Restored(NamedTuple):
     def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.record_path),
-            "archive": printable(str(self.archive)),
+            "archive": printable(self.archive_path if is_url(self.archive_path) else str(self.archive)),
             "files": self.files,
             "bytes": self.bytes,
             "findings": [finding.to_dict() for finding in self.verdict.findings],

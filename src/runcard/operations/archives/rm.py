@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.archives.candidates import Candidate, copies_of, delete, reason_to_keep
+from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidates import copies_of, delete, reason_to_keep
 from runcard.store.find_record import open_record
 from runcard.store.record import DirectoryRecord
+from runcard.store.remote.urls import is_url
 
 WHY = "deleted by the user"
 
@@ -36,6 +38,10 @@ def rm(record: str | os.PathLike[str], *, force: bool = False, reason: str | Non
 def record_copies(word: str | os.PathLike[str]) -> list[Candidate]:
     """What there is of a closed record in its store: its directory, and its archive. Raises StoreError for any other."""
     record = open_record(word)
+    if is_url(record.path):
+        from runcard.operations.archives.prune_remote import remote_candidate  # noqa: PLC0415 - only for URLs
+
+        return [remote_candidate(record.path)]
     if isinstance(record, DirectoryRecord):
         record.closed_document()  # says why an open one is not deleted
     if record.store is None:

@@ -10,7 +10,6 @@ to its length, because every step moves forward and only `_MOST_REREAD` bytes ar
 """
 
 import hashlib
-import os
 import struct
 import zlib
 from collections import deque
@@ -23,6 +22,7 @@ from runcard.files import write_all
 from runcard.parallel import cores
 from runcard.parallel.calls import CallThreads
 from runcard.store.archives import deflate
+from runcard.store.archives.source import ArchiveSource
 
 if TYPE_CHECKING:
     from runcard.parallel.calls import ThreadCall
@@ -95,9 +95,9 @@ class StreamHasher:
 class FileHasher(StreamHasher):
     """Hashes a file while somebody else reads it: in order, and what was left out is read here."""
 
-    def __init__(self, descriptor: int, thread: CallThreads) -> None:
+    def __init__(self, source: ArchiveSource, thread: CallThreads) -> None:
         super().__init__(thread)
-        self._descriptor = descriptor
+        self._source = source
         self.bytes = 0  # that were hashed
 
     def add_at(self, offset: int, data: bytes) -> None:
@@ -117,9 +117,7 @@ class FileHasher(StreamHasher):
     def _catch_up(self, end: int | None) -> None:
         """Read on to an offset, or to the end of the file."""
         while end is None or self.bytes < end:
-            data = os.pread(
-                self._descriptor, SIZE if end is None else min(SIZE, end - self.bytes), self.bytes
-            )
+            data = self._source.read(self.bytes, SIZE if end is None else min(SIZE, end - self.bytes))
             if not data:
                 return
             self.add(data)
@@ -172,21 +170,22 @@ def _packed(data: bytes) -> bytes:
 
 
 def read_blocks(
-    descriptor: int,
+    source: ArchiveSource,
     offset: int = 0,
     *,
+    last: int | None = None,
     ahead: int | None = None,
     salvage: bool = False,
     on_read: OnRead | None = None,
 ) -> Iterator[Block]:
     """The pieces of a tar stream in order, from the member at `offset` on; `ahead` are opened before they are asked for.
 
-    What another program packed is read as well, from its beginning only. With `salvage`, a damaged member gives what is
+    Those after the member at `last` are not read. What another program packed is read as well, from its beginning only. With `salvage`, a damaged member gives what is
     left of it: for those who compare every file with its digest.
     """
-    members = _Members(descriptor, offset, on_read or _ignore)
+    members = _Members(source, offset, last, on_read or _ignore)
     if offset == 0 and not members.are_ours:
-        yield from _foreign(descriptor, on_read or _ignore)
+        yield from _foreign(source, on_read or _ignore)
         return
     most = _AHEAD * cores() if ahead is None else ahead
     under_way: deque[ThreadCall[Block]] = deque()
@@ -218,12 +217,12 @@ def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
 class _Members:
     """The members of a file in order, not decompressed yet; and the gaps between them."""
 
-    def __init__(self, descriptor: int, offset: int, on_read: OnRead) -> None:
-        self._descriptor, self._offset, self._on_read = descriptor, offset, on_read
+    def __init__(self, source: ArchiveSource, offset: int, last: int | None, on_read: OnRead) -> None:
+        self._source, self._offset, self._on_read = source, offset, on_read
         self._expected = None if offset else 0  # where the next piece should begin
         self._behind = offset  # where to look for the next member, when there is none where it should be
         self._reread = 0  # bytes that were read twice, because a member was shorter than its header states
-        self._end = os.fstat(descriptor).st_size
+        self._end = source.size if last is None else last + 1
 
     @property
     def are_ours(self) -> bool:
@@ -239,7 +238,7 @@ class _Members:
             length, block = member
             if self._expected is not None and block.start > self._expected:
                 yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
-            raw = os.pread(self._descriptor, length, block.offset)
+            raw = self._source.read(block.offset, length)
             self._on_read(block.offset, raw)
             self._reread += max(self._offset - block.offset, 0)
             self._behind, self._offset = block.offset + 1, block.offset + length
@@ -248,7 +247,7 @@ class _Members:
 
     def _header(self, offset: int) -> tuple[int, Block] | None:
         """The length of the member that begins there, and its piece; None when none of ours begins there."""
-        return self._parsed(os.pread(self._descriptor, _HEADER.size, offset), 0, offset)
+        return self._parsed(self._source.read(offset, _HEADER.size), 0, offset)
 
     def _parsed(self, data: bytes, at: int, offset: int) -> tuple[int, Block] | None:
         if len(data) - at < _HEADER.size or not data.startswith(_BEGIN, at):
@@ -262,7 +261,7 @@ class _Members:
     def _search(self) -> tuple[int, Block] | None:
         """The next member that can be found, whatever end the last one stated."""
         at = self._behind
-        while chunk := os.pread(self._descriptor, _STEP + _HEADER.size, at):
+        while chunk := self._source.read(at, _STEP + _HEADER.size):
             place = chunk.find(_BEGIN)
             while 0 <= place < _STEP:
                 if (member := self._parsed(chunk, place, at + place)) is not None:
@@ -272,10 +271,10 @@ class _Members:
         return None
 
 
-def _foreign(descriptor: int, on_read: OnRead) -> Iterator[Block]:
+def _foreign(source: ArchiveSource, on_read: OnRead) -> Iterator[Block]:
     """The stream of a .tar.gz that another program made; it ends with a block without data where it is damaged."""
     offset = start = empty = 0
-    while rest := os.pread(descriptor, _FIRST_STEP, offset):
+    while rest := source.read(offset, _FIRST_STEP):
         on_read(offset, rest)
         worker, first = zlib.decompressobj(31), start
         while True:
@@ -293,7 +292,7 @@ def _foreign(descriptor: int, on_read: OnRead) -> Iterator[Block]:
             if is_over or not (data or rest):  # the latter if the data is damaged, or cut
                 break
             if not (rest := left):
-                rest = os.pread(descriptor, _STEP, offset)
+                rest = source.read(offset, _STEP)
                 on_read(offset, rest)
         empty += first == start
         if not is_over or empty > _MOST_EMPTY:

@@ -17,6 +17,7 @@ from runcard.store.archives.index import ArchiveEntry
 from runcard.store.ledger import ARCHIVED, LedgerEntry, entries_in, ledger_state
 from runcard.store.own_directories import own_entry
 from runcard.store.ownership import is_own_archive
+from runcard.store.remote.urls import is_url
 
 
 def store_around(archive: str) -> str | None:
@@ -82,18 +83,23 @@ def check_place(entry: ArchiveEntry | None) -> None:
 
 def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
     """The entries of a store's ledgers about the archive at a path."""
-    return _archived(store, ledger_state(store)).get(os.path.realpath(archive), [])
+    return _archived(store, ledger_state(store)).get(_real(archive), [])
 
 
 @lru_cache(maxsize=4)  # many archives have the same store
 def _archived(store: str, _: tuple[object, ...]) -> dict[str, list[LedgerEntry]]:
-    """The archives that the ledgers of a store have, by their real paths."""
+    """The archives that the ledgers of a store have, by their real paths, or their URLs."""
     entries_by_path: dict[str, list[LedgerEntry]] = {}
     for entry in entries_in(store):
         if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
-            path = os.path.realpath(os.path.join(store, entry.archive))
-            entries_by_path.setdefault(path, []).append(entry)
+            path = entry.archive if is_url(entry.archive) else os.path.join(store, entry.archive)
+            entries_by_path.setdefault(_real(path), []).append(entry)
     return entries_by_path
+
+
+def _real(archive: str) -> str:
+    """The path of an archive without links; a URL stays as it is."""
+    return archive if is_url(archive) else os.path.realpath(archive)
 
 
 def _digest(path: str) -> str | None:

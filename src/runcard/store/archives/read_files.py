@@ -1,15 +1,17 @@
 """Reading some files out of an archive without the rest of it."""
 
-import os
+import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
-from runcard.files import FileKind, check_relative, decode_name, encode_name, open_regular
+from runcard.files import FileKind, check_relative, decode_name, encode_name
 from runcard.store.archives.archived_documents import ArchivedDocuments
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.limits import LONGEST_PATH
 from runcard.store.archives.member_index import MemberOffsets
 from runcard.store.archives.scan import KINDS
+from runcard.store.archives.source import ArchiveSource
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
@@ -23,16 +25,24 @@ class ArchivedFile(NamedTuple):
     data: Callable[[], Iterator[memoryview]]
 
 
-def archived_files(descriptor: int, places: MemberOffsets, path_in_archive: str) -> Iterator[ArchivedFile]:
+def archived_files(
+    source: ArchiveSource,
+    places: MemberOffsets,
+    path_in_archive: str,
+    *,
+    last: int | None = None,
+    ahead: int = 1,
+) -> Iterator[ArchivedFile]:
     """The files of an open archive at a path: a file, or a folder with everything below it; all files for an empty path.
 
-    Raises LostError if one is damaged. The rest of the archive is not read.
+    Raises LostError if one is damaged. The rest of the archive is not read, and nothing after the member at `last`. `ahead`
+    members are read before they are needed.
     """
     raw = encode_name(path_in_archive)
     below = raw and raw + b"/"
     behind = raw and raw + b"0"  # the first name after all that begin with the folder's and a slash
     offset = places.before(path_in_archive)
-    stream = TarStream(read_blocks(descriptor, offset, ahead=1), skip_to_first=offset > 0)
+    stream = TarStream(read_blocks(source, offset, last=last, ahead=ahead), skip_to_first=offset > 0)
     for member in stream:
         if isinstance(member, Gap):
             raise LostError
@@ -46,17 +56,12 @@ def archived_files(descriptor: int, places: MemberOffsets, path_in_archive: str)
             yield ArchivedFile(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
 
 
-def read_archived(archive: str, places: MemberOffsets, name: str) -> ArchivedDocuments:
-    """A file of the record in an archive; no file when it is not there, or damaged."""
+def read_archived(files: Iterator[ArchivedFile], name: str) -> ArchivedDocuments:
+    """A file of the record among some of an archive; no file when it is not there, or damaged."""
     documents = ArchivedDocuments()
-    descriptor = open_regular(archive, follow=True)
-    try:
-        for file in archived_files(descriptor, places, name):
+    with contextlib.suppress(LostError), closing(files):  # type: ignore[type-var]
+        for file in files:
             if file.path == name and file.kind is FileKind.FILE:
                 documents.add(name, file.member.size, file.data())
                 break
-    except LostError:
-        pass
-    finally:
-        os.close(descriptor)
     return documents

@@ -27,7 +27,6 @@ from runcard.files import (
     FileKind,
     failure,
     json_name,
-    open_regular,
     printable,
     read_file,
     read_regular,
@@ -38,10 +37,11 @@ from runcard.settings import ARTIFACTS_MAX_SIZE, read_settings
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
-from runcard.store.archives.member_index import MemberOffsets, encode_offsets, read_offsets
+from runcard.store.archives.member_index import MemberOffsets, encode_offsets, parse_offsets
 from runcard.store.archives.owner import check_place, is_own, store_around, store_that_lists
 from runcard.store.archives.read_files import ArchivedFile, archived_files, read_archived
 from runcard.store.archives.scan import ArchiveContents, scan
+from runcard.store.archives.source import ArchiveSource, open_file
 from runcard.store.archives.tar_stream import LostError
 from runcard.store.record import MissingDocumentError, Progress, Record, parse_document, record_document
 
@@ -128,13 +128,33 @@ class ArchivedRecord(Record):
         digest = self.entry.fields.get("sha256") if self.entry else None
         return digest is not None and is_own(self._find_store(digest), self.path, digest)
 
+    # The archive, and what is beside it.
+
+    def open_source(self) -> AbstractContextManager[ArchiveSource]:
+        """The bytes of the archive."""
+        return open_file(self.path)
+
+    def _file_bytes(self) -> int:
+        """How many they are."""
+        return os.stat(self.path).st_size
+
+    def _read_beside(self, path: str) -> bytes | None:
+        """What a file beside the archive holds; None when there is none."""
+        return read_regular(path) if layout.may_be_file(path) else None
+
     # Reading the whole archive.
 
     def scan(self, progress: Progress | None = None) -> ArchiveContents:
         """Read the archive from end to end, once; what it holds."""
         if self._contents is None:
             name = self.entry.name if self.entry else ""
-            contents = scan(self.path, name=name, max_size=self._most_bytes(), progress=progress)
+            contents = scan(
+                self.path,
+                name=name,
+                max_size=self._most_bytes(),
+                progress=progress,
+                open_source=self.open_source,
+            )
             self.copy_problems = tuple(self._check_copy(contents))
             contents.problems += [*self._check_digest(contents), *self.copy_problems]
             self._contents = contents
@@ -143,6 +163,9 @@ class ArchivedRecord(Record):
     def _most_bytes(self) -> int | None:
         """How many bytes the archive may hold: as the index says, if it is our own, else as the settings allow."""
         stated = self.entry.fields.get("uncompressed_bytes") if self.entry else None
+        return self._allowed_bytes(stated)
+
+    def _allowed_bytes(self, stated: int | None) -> int | None:
         if stated is not None and self.is_own:
             return int(stated)
         allowed = read_settings()[ARTIFACTS_MAX_SIZE]
@@ -159,7 +182,7 @@ class ArchivedRecord(Record):
         if self.entry is None or "sha256" not in self.entry.fields:
             return
         copy = layout.metadata_copy(self.path)
-        data = read_regular(copy) if layout.may_be_file(copy) else None
+        data = self._read_beside(copy)
         inside = contents.read(layout.METADATA)
         if data is None:
             yield self._problem("missing", copy, "the copy of the metadata document is missing")
@@ -187,9 +210,11 @@ class ArchivedRecord(Record):
     def _offsets(self) -> MemberOffsets:
         """Where files are; read from the archive when there is no index beside it, or one that is not trusted."""
         digest = self.entry.fields.get("index_sha256") if self.entry else None
-        if (offsets := read_offsets(self.path, digest)) is not None:
-            return offsets
-        data = encode_offsets(contents := scan(self.path))
+        with contextlib.suppress(OSError):
+            raw = self._read_beside(layout.member_index(self.path))
+            if (offsets := parse_offsets(raw or b"", digest, self._file_bytes())) is not None:
+                return offsets
+        data = encode_offsets(contents := scan(self.path, open_source=self.open_source))
         if self.keeps_index and contents.members and digest in {None, sha256_bytes(data).hex}:
             with contextlib.suppress(OSError):  # without it, the next reader scans the archive again
                 mode = os.stat(self.path).st_mode & 0o777
@@ -199,12 +224,12 @@ class ArchivedRecord(Record):
     def read(self, name: str) -> bytes | None:
         if self._contents is not None:
             return self._contents.read(name)
-        return read_archived(self.path, self._offsets, name).get(name)
+        return read_archived(self._archived_files(name), name).get(name)
 
     def open_seekable(self, name: str) -> BinaryIO | None:
         if self._contents is not None:
             return self._contents.documents.open(name)
-        return read_archived(self.path, self._offsets, name).open(name)
+        return read_archived(self._archived_files(name), name).open(name)
 
     def read_limited(self, name: str, most: int) -> bytes:
         file = self.open(name)
@@ -270,16 +295,18 @@ class ArchivedRecord(Record):
     def files(self, path: str) -> Iterator[ArchivedFile]:
         """The files at a path: a file, or a folder with everything in it. Raises StoreError if one is damaged."""
         try:
-            descriptor = open_regular(self.path, follow=True)
-            try:
-                for file in archived_files(descriptor, self._offsets, path):
-                    yield file._replace(data=partial(self._data, file))
-            finally:
-                os.close(descriptor)
+            for file in self._archived_files(path):
+                yield file._replace(data=partial(self._data, file))
         except LostError:
             raise self.damaged(path) from None
         except OSError as error:
             raise failure(error, os.fsdecode(error.filename or self.path), "read") from error
+
+    def _archived_files(self, path: str) -> Iterator[ArchivedFile]:
+        """The same, as they are read: a damaged one raises LostError."""
+        offsets = self._offsets
+        with self.open_source() as source:
+            yield from archived_files(source, offsets, path)
 
     def _data(self, file: ArchivedFile) -> Iterator[memoryview]:
         try:

@@ -10,7 +10,8 @@ order of their bytes, as in every archive that runcard made, and large documents
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from functools import partial
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
@@ -25,7 +26,6 @@ from runcard.files import (
     decode_name,
     encode_name,
     failure,
-    open_regular,
     printable,
 )
 from runcard.parallel.calls import CallThreads
@@ -48,12 +48,16 @@ from runcard.store.archives.limits import (
     ArchiveLimits,
     TooMuchError,
 )
+from runcard.store.archives.source import ArchiveSource, open_file
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 KINDS = {tar.FILE: FileKind.FILE, tar.SYMLINK: FileKind.SYMLINK, tar.DIRECTORY: FileKind.DIRECTORY}
 _DIGITS = 64  # of a digest
 _LOST = "its bytes in the archive are damaged"
+
+
+OpenSource = Callable[[], AbstractContextManager[ArchiveSource]]
 
 
 class MemberStart(NamedTuple):
@@ -70,8 +74,9 @@ class NoArchiveError(StoreError):
 class ArchiveContents:
     """The contents of an archive, by the paths below the record's own folder."""
 
-    def __init__(self, path: str, name: str = "") -> None:
+    def __init__(self, path: str, name: str = "", open_source: "OpenSource | None" = None) -> None:
         self.path = path  # of the archive
+        self.open_source: OpenSource = open_source or partial(open_file, path)
         self.name = name  # of the record
         self.entries: PathTable[str] = (
             PathTable()
@@ -97,7 +102,7 @@ class ArchiveContents:
 
     def below(self, folder: str) -> "ArchiveContents":
         """The contents of a folder, as those of a record; for an archive without problems."""
-        inner, start = ArchiveContents(self.path, os.path.basename(folder)), len(folder) + 1
+        inner, start = ArchiveContents(self.path, os.path.basename(folder), self.open_source), len(folder) + 1
         inside = f"{folder}/"
         for path, entry in self.entries:
             if path.startswith(inside):
@@ -139,18 +144,17 @@ def scan(
     max_members: int | None = None,
     is_kept: Callable[[str], bool] = layout.is_document,
     progress: Progress | None = None,
+    open_source: OpenSource | None = None,
 ) -> ArchiveContents:
-    """Read an archive from end to end; `name` is that of the record, if it is known.
+    """Read an archive from end to end; `name` is that of the record, if it is known. `open_source` is for one that is not a file.
 
     What the files hold for which `is_kept` is true is in the result. Raises TooMuchError beyond the limits.
     """
+    contents = ArchiveContents(path, name, open_source)
+    limits = ArchiveLimits(max_size, max_members or MOST_MEMBERS, max_members is None)
     try:
-        descriptor = open_regular(path, follow=True)
-        try:
-            limits = ArchiveLimits(max_size, max_members or MOST_MEMBERS, max_members is None)
-            return _Scan(ArchiveContents(path, name), descriptor, limits, is_kept, progress).run()
-        finally:
-            os.close(descriptor)
+        with contents.open_source() as source:
+            return _Scan(contents, source, limits, is_kept, progress).run()
     except OSError as error:
         raise failure(error, path, "read the archive") from error
 
@@ -161,12 +165,12 @@ class _Scan:
     def __init__(
         self,
         contents: ArchiveContents,
-        descriptor: int,
+        source: ArchiveSource,
         limits: ArchiveLimits,
         is_kept: Callable[[str], bool],
         progress: Progress | None,
     ) -> None:
-        self._descriptor, self._is_kept, self._counter = descriptor, is_kept, file_counter(progress)
+        self._source, self._is_kept, self._counter = source, is_kept, file_counter(progress)
         self._max_size, self._most, self._can_grow = limits
         self._contents = contents
         self._last, self._raw = "", b""
@@ -180,8 +184,8 @@ class _Scan:
     def run(self) -> ArchiveContents:
         contents = self._contents
         with closing(CallThreads(1)) as thread:
-            whole, hasher = FileHasher(self._descriptor, thread), StreamHasher(thread)
-            blocks = read_blocks(self._descriptor, salvage=True, on_read=whole.add_at)
+            whole, hasher = FileHasher(self._source, thread), StreamHasher(thread)
+            blocks = read_blocks(self._source, salvage=True, on_read=whole.add_at)
             stream = TarStream(self._hashed(blocks, hasher))
             for number, member in enumerate(stream):
                 if number > self._most:
@@ -209,7 +213,7 @@ class _Scan:
     def _listing_size(self) -> int:
         """The size of the record's listing; 0 when there is none that may be read."""
         path, passed = encode_name(f"{self._contents.name}/{layout.CHECKSUMS}"), 0
-        for member in TarStream(read_blocks(self._descriptor)):
+        for member in TarStream(read_blocks(self._source)):
             if isinstance(member, Gap):
                 break
             passed += member.size

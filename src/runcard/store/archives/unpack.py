@@ -10,7 +10,7 @@ from stat import S_IMODE
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import FileKind, decode_name, encode_name, open_regular, printable, short_path, write_all
+from runcard.files import FileKind, decode_name, encode_name, printable, short_path, write_all
 from runcard.parallel.progress import Progress, file_counter
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
@@ -38,13 +38,12 @@ def unpack(
 
     Without `keep_modes` files and folders get the permissions of new ones; who may read a program may run it.
     """
-    descriptor = open_regular(contents.path, follow=True)
     top = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _Unpacking(contents, top, progress, keep_modes=keep_modes).write(TarStream(read_blocks(descriptor)))
+        with contents.open_source() as source:
+            _Unpacking(contents, top, progress, keep_modes=keep_modes).write(TarStream(read_blocks(source)))
     finally:
         os.close(top)
-        os.close(descriptor)
 
 
 class _Unpacking:

@@ -1,0 +1,108 @@
+"""URLs of object storage, and the names of objects in a folder of archives there.
+
+```
+<url>/2026-01/<id>/<name>.tar.gz             the archive: created last, and never replaced
+<url>/2026-01/<id>/<name>.metadata.json      a copy of the metadata document
+<url>/2026-01/<id>/<name>.metadata.json.sig  and of its signature, if it has one
+<url>/2026-01/<id>/<name>.SHA256SUMS         and of the listing
+<url>/2026-01/<id>/<name>.index.json         the member index, with the digest of the archive
+<url>/.runcard/ledger-<host>/00000001.jsonl  the ledger of a host, in segments
+```
+
+The id is there because many hosts share a folder, and runs of two hosts that began in the same second have the same name.
+"""
+
+import os
+import re
+from datetime import datetime
+from typing import NamedTuple, Self
+
+from runcard.errors import UsageError
+from runcard.files import printable
+from runcard.store import layout
+
+SCHEMES = ("s3", "gs", "az")
+_SEGMENT = re.compile(r"(.*?/)?\.runcard/(ledger-[A-Za-z0-9._-]+)/([0-9]{8,})\.jsonl")
+
+
+def is_url(word: object) -> bool:
+    """Whether a word is the URL of something in object storage, and not a path."""
+    return isinstance(word, str) and word.partition("://")[0] in SCHEMES and "://" in word
+
+
+class ObjectUrl(NamedTuple):
+    """An object, or a folder of objects."""
+
+    scheme: str
+    bucket: str
+    key: str  # without a slash at either end; empty for the whole bucket
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Raises UsageError for a URL that is not well-formed, or could have credentials in it: it is not repeated then."""
+        scheme, _, rest = url.partition("://")
+        bucket, _, key = rest.partition("/")
+        if any(mark in rest for mark in "@?#"):
+            message = f"a {scheme}:// URL must not have a user, a password or options in it"
+            raise UsageError(message, hint="credentials come from the environment: see docs/remote.md")
+        key = key.strip("/")
+        parts = key.split("/") if key else []
+        is_plain = key.isprintable() and all(part not in {"", ".", ".."} for part in parts)
+        if scheme not in SCHEMES or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]+", bucket) or not is_plain:
+            raise UsageError(
+                f"{printable(url)} is not the URL of object storage", hint=f"write {scheme}://BUCKET/FOLDER"
+            )
+        return cls(scheme, bucket, key)
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.bucket}" + (f"/{self.key}" if self.key else "")
+
+    def below(self, path: str) -> Self:
+        """An object in this folder."""
+        return self._replace(key=f"{self.key}/{path}" if self.key else path)
+
+    def archive(self, record_id: str, name: str, moment: datetime) -> Self:
+        """The archive of a record in this folder."""
+        month, _, file = layout.archive_file(name, moment).partition("/")
+        return self.below(f"{month}/{layout.safe_name(record_id)}/{file}")
+
+    @property
+    def is_archive(self) -> bool:
+        return layout.is_archive(self.key)
+
+    @property
+    def folder(self) -> Self:
+        """The folder of archives that an archive is in."""
+        return self._replace(key="/".join(self.key.split("/")[:-3]))
+
+
+def checksums_copy(archive: str) -> str:
+    """Where the listing of an archived record can be read without opening the archive."""
+    return f"{archive.removesuffix(layout.PACKED)}.{layout.CHECKSUMS}"
+
+
+def signature_copy(archive: str) -> str:
+    """The same for the signature of its metadata document."""
+    return f"{archive.removesuffix(layout.PACKED)}.{layout.SIGNATURE}"
+
+
+def objects_of(archive: str) -> list[str]:
+    """The objects of an archive, itself first."""
+    beside = (layout.member_index, layout.metadata_copy, signature_copy, checksums_copy)
+    return [archive, *(name(archive) for name in beside)]
+
+
+def ledgers(folder: ObjectUrl) -> ObjectUrl:
+    """The folder of the ledgers of a folder of archives."""
+    return folder.below(os.path.basename(layout.own_folder("")))
+
+
+def segment(folder: ObjectUrl, ledger: str, number: int) -> ObjectUrl:
+    """A segment of a host's ledger."""
+    return ledgers(folder).below(f"{ledger}/{number:08}.jsonl")
+
+
+def segment_of(key: str) -> tuple[str, int] | None:
+    """The ledger that an object is a segment of, and its number; None for another object."""
+    match = _SEGMENT.fullmatch(key)
+    return None if match is None else (match[2], int(match[3]))
