@@ -16,6 +16,7 @@ from bench.postgres_server import PostgresServer
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "file_only: about a catalog in a file")
+    config.addinivalue_line("markers", "new_server: needs a server without the tables of a catalog")
     config.addinivalue_line("markers", "server_only: about a catalog on a server")
 
 
@@ -28,10 +29,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     server = PostgresServer()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def server(postgres: PostgresServer) -> PostgresServer:
+    return postgres
 
 
 @pytest.fixture(autouse=True)
@@ -40,4 +46,8 @@ def _catalog_of_back_end(
 ) -> None:
     """By default, the settings name the catalog of this test."""
     if back_end == "postgres":
-        monkeypatch.setenv("RUNCARD_CATALOG", request.getfixturevalue("server").empty_database())
+        server = request.getfixturevalue("postgres")
+        is_new = request.node.get_closest_marker("new_server") is not None
+        monkeypatch.setenv(
+            "RUNCARD_CATALOG", server.empty_database() if is_new else server.cleared_database()
+        )

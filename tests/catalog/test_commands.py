@@ -26,6 +26,29 @@ from sessions.build import AGENTS
 HOSTILE = "\x1b[31m=HYPERLINK(1)\u202e\n|"
 
 
+@pytest.mark.file_only
+def test_the_title_and_the_known_tokens_of_a_session(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = tmp_path / "artifacts" / "2026-01-01_00-00-00-team"
+    session.mkdir(parents=True)
+    document = {
+        "version": "2.0.0",
+        "team_session_id": "team",
+        "instances": [],
+        "execution_summary": {"known_tokens": 1762, "failed_instances": 0},
+        "origin_session": {"tool": "codex", "title": "Fix the parser"},
+    }
+    (session / "metadata.json").write_text(json.dumps(document))
+    table = cli("ls", "sessions").out.splitlines()
+    assert table[0].split()[-1] == "title"
+    assert table[1].endswith("Fix the parser")
+    assert "≥ 1,762" in table[1]
+    (row,) = records(cli, "--columns", "title,tokens")
+    assert (row["title"], row["tokens"], row["known_tokens"]) == ("Fix the parser", None, 1762)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three runs and a session, of a user who works here."""
@@ -318,7 +341,9 @@ def test_whence_follows_files_up_to_the_first_run(
     assert [reader["id"] for reader in json.loads(cli("whence", "renamed.txt", "--json").out)["read_by"]] == [
         second.id
     ]
-    text = cli("whence", "final.txt").out.splitlines()
+    outcome = cli("whence", "final.txt")
+    assert outcome.err == f"not verified; to verify: runcard verify {second.path}\n"
+    text = outcome.out.splitlines()
     assert text[0].startswith(f"made by {second.id}")
     assert text[1] == "  from renamed.txt"
     assert text[2].startswith(f"    made by {first.id}")

@@ -82,7 +82,20 @@ def test_an_unknown_cost_is_not_zero_and_not_hidden(cli: Cli) -> None:
     assert data["totals"]["at_least"]
     groups = by_key(data)
     assert (groups[SONNET]["cost_usd"], groups[SONNET]["at_least"]) == (0.006, False)
-    assert (groups["a-model-of-ours"]["cost_usd"], groups["a-model-of-ours"]["known_cost_usd"]) == (None, 0)
+    assert (groups["a-model-of-ours"]["cost_usd"], groups["a-model-of-ours"]["known_cost_usd"]) == (
+        None,
+        None,
+    )
+    rows = list(csv.DictReader(io.StringIO(cli("costs", "--by", "model", "--csv").out)))
+    assert {(row["model"], row["cost_usd"], row["known_cost_usd"], row["at_least"]) for row in rows} == {
+        (SONNET, "0.006", "0.006", "false"),
+        ("a-model-of-ours", "", "", "true"),
+    }
+    listed = json.loads(cli("ls", "runs", "--columns", "model", "--json").out)["records"]
+    assert {(row["model"], row["cost"], row["known_cost"], row["at_least"]) for row in listed} == {
+        (SONNET, 0.006, 0.006, False),
+        ("a-model-of-ours", None, None, True),
+    }
     assert (data["unpriced"], data["records_without_cost"]) == (["a-model-of-ours"], 1)
     outcome = cli("costs", "--by", "model")
     lines = {line.split()[0]: line for line in outcome.out.splitlines() if line}

@@ -86,7 +86,7 @@ def rows(cli: Cli, table: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_the_words_of_the_command_are_those_of_the_operation() -> None:
-    assert ("bundle", *FORMATS) == export._FORMS
+    assert tuple(FORMATS) == export._TABLES
     documented = " ".join((export.command.help or "").split())
     assert f"TABLE is runs (the default), {', '.join(TABLE_NAMES[1:-1])} or {TABLE_NAMES[-1]}" in documented
 

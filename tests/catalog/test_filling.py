@@ -291,24 +291,33 @@ def test_a_catalog_that_cannot_be_used_is_put_aside(tmp_path: Path, damage: str)
         assert Path(f"{path}.replaced").read_bytes()[:100] == before[:100]
 
 
+@pytest.mark.new_server
 def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path, back_end: str) -> None:
     for _ in range(5):
         record_one(tmp_path / "outputs")
     path = os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")
     if back_end == "sqlite":
         Path(path).write_bytes(b"broken" * 1000)
+    # One process loads everything and forks fifty: to start each takes longer than the test.
     program = (
-        "import sys; from runcard.catalog import filling; from runcard.catalog.database import CatalogDatabase\n"
+        "import os, sys; from runcard.catalog import filling, reading; from runcard.catalog.database import CatalogDatabase\n"
+        "if '://' in sys.argv[1]: import psycopg; from runcard.catalog import postgres_engine\n"
         "read = filling.read_rows; reads = []\n"
         "filling.read_rows = lambda record: (reads.append(record), read(record))[1]\n"
-        "with CatalogDatabase(sys.argv[1]) as database:\n"
-        "    filling.catch_up(database, sys.argv[2])\n"
-        "    (count,) = database.query('SELECT count(*) FROM records').fetchone()\n"
-        "print(count, len(reads))"
+        "def ask():\n"
+        "    with CatalogDatabase(sys.argv[1]) as database:\n"
+        "        filling.catch_up(database, sys.argv[2])\n"
+        "        (count,) = database.query('SELECT count(*) FROM records').fetchone()\n"
+        "    os.write(1, f'{count} {len(reads)}\\n'.encode())\n"
+        "for _ in range(50):\n"
+        "    if not os.fork():\n"
+        "        try: ask()\n"
+        "        finally: os._exit(0)\n"
+        "for _ in range(50): os.wait()"
     )
     command = (sys.executable, "-c", program, path, str(tmp_path / "outputs"))
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(50)]
-    results = [process.communicate(timeout=300)[0].split() for process in processes]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
+    results = [line.split() for line in done.stdout.splitlines()]
     assert [count for count, _ in results] == ["5"] * 50
     assert sum(int(reads) for _, reads in results) == 5
 

@@ -81,6 +81,7 @@ def test_columns_and_statuses_are_completed() -> None:
 
     assert complete("ls", "--columns", incomplete="id,sta") == ["id,status", "id,started"]
     assert complete("ls", "--sort", incomplete="sta") == ["status", "started"]
+    assert complete("ls", "--sort", incomplete="model,-sta") == ["model,-status", "model,-started"]
     assert complete("ls", "--status", incomplete="fa") == ["failed"]
 
 
@@ -92,4 +93,6 @@ def test_a_maker_that_started_later_is_marked(cli: Cli, place: Path) -> None:
         (later.path / "copy.txt").write_text("the same\n")
     out = cli("whence", str(reader.path / "out.txt")).out
     assert f"made, by content, but later, by {later.id}" in out
-    assert json.loads(cli("whence", str(reader.path / "out.txt"), "--json").out)["made_by"]
+    (maker,) = json.loads(cli("whence", str(reader.path / "out.txt"), "--json").out)["made_by"]
+    ((above,),) = [source["made_by"] for source in maker["inputs"]]
+    assert (above["id"], above["started_later"]) == (later.id, True)

@@ -2,8 +2,10 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,8 +16,18 @@ import runcard
 from documents.samples import rich_team
 from encoding.plain_data import values
 from runcard.catalog.cost_units import cost_units
-from runcard.catalog.rows import RecordRows, call_row, digest_bytes, run_rows, session_rows
-from runcard.catalog.tables import COLUMNS_OF, RECORD_COLUMNS, TABLES, TEXT_COLUMNS, USAGE_COLUMNS
+from runcard.catalog.rows import RecordRows, digest_bytes
+from runcard.catalog.run_rows import call_row, run_rows
+from runcard.catalog.session_fields import session_fields
+from runcard.catalog.session_rows import session_rows
+from runcard.catalog.tables import (
+    COLUMNS_OF,
+    INSTANCE_COLUMNS,
+    RECORD_COLUMNS,
+    TABLES,
+    TEXT_COLUMNS,
+    USAGE_COLUMNS,
+)
 from runs.runs import read, record_one
 
 pytestmark = pytest.mark.file_only
@@ -131,6 +143,22 @@ def test_a_session() -> None:
     assert sum(known) == sum(cost_units(entry["cost"]) or 0 for entry in team["instances"] if "cost" in entry)
 
 
+def test_tokens_of_a_session_that_are_known_in_part() -> None:
+    entries = [{"instance_id": "a", "tokens_used": 1762}, {"instance_id": "b", "tokens": {"input": 5}}]
+    rows = session_rows(
+        {
+            "instances": entries,
+            "execution_summary": {"known_tokens": 1762, "known_cost": 0},
+            "origin_session": {"tool": "codex", "title": "Fix the parser"},
+        }
+    )
+    own = [dict(zip(INSTANCE_COLUMNS, row, strict=True)) for row in rows.instances]
+    assert [(row["tokens"], row["known_tokens"]) for row in own] == [(1762, 1762), (None, 5)]
+    assert (rows.record["tokens"], rows.record["known_tokens"]) == (None, 1762)
+    assert (rows.record["cost"], rows.record["known_cost"]) == (None, None)
+    assert rows.record["title"] == "Fix the parser"
+
+
 def test_inputs_are_found_by_their_digests(outputs: Path) -> None:
     rows = run_rows(read(record_one(outputs)))
     ((is_input, path, digest),) = rows.files
@@ -211,3 +239,43 @@ def test_a_metric_that_is_called_like_the_smallest_value_of_another() -> None:
     for order in (metrics, dict(reversed(metrics.items()))):
         facts = run_rows({"metrics": order}).facts
         assert (facts["metric.a"], facts["metric.a.min"]) == ((2.0, None), (9.0, None))
+
+
+def test_a_document_that_msgspec_finds_good_has_the_rows_of_a_cleaned_one() -> None:
+    """Whatever one of its values is replaced by."""
+    random, good = Random(1), json.dumps(rich_team())  # noqa: S311
+    odd = [
+        None,
+        "",
+        "x",
+        "x" * 1001,
+        "é" * 1000,
+        5.0,
+        5,
+        -1,
+        2**62,
+        2**62 - 1,
+        True,
+        1.5,
+        [],
+        {},
+        [None],
+        {"input": 2.0},
+    ]
+    checked = [0, 0]
+    for _ in range(600):
+        document = json.loads(good)
+        place = random.choice([*_places(document)])
+        place[0][place[1]] = random.choice(odd)
+        rows = session_rows(document, is_plain=True)
+        assert rows == session_rows(document, is_plain=False)
+        checked[session_fields(document, is_plain=True) is document] += 1
+    assert min(checked) > 50
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each value in a document: what it is in, and under which key."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from _places(inner)

@@ -53,6 +53,11 @@ def lines(cli: Cli, words: str, *arguments: str) -> list[int]:
     return [hit["line"] for hit in hits(cli, words, *arguments)]
 
 
+def instances_of(session: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((session / "metadata.json").read_bytes())["instances"]
+    return found
+
+
 def tables() -> set[str]:
     with CatalogDatabase(catalog_path()) as database:
         return database.engine.names("table")
@@ -123,6 +128,7 @@ def test_a_hit_says_where(cli: Cli) -> None:
             "kind": "run",
             "path": str(run),
             "agent": None,
+            "agent_id": None,
             "file": "output.log",
             "line": 3,
             "text": "Permission denied",
@@ -130,8 +136,10 @@ def test_a_hit_says_where(cli: Cli) -> None:
     ]
     log = (session / "instances" / CODER / "output.log").read_text()
     word = max(re.findall(r"\w+", log), key=len)
-    found = [hit for hit in hits(cli, word) if hit["agent"] == CODER]
+    found = [hit for hit in hits(cli, word) if hit["agent_id"] == CODER]
     assert found
+    (name,) = (row["name"] for row in instances_of(session) if row["instance_id"] == CODER)
+    assert {hit["agent"] for hit in found} == {name} != {CODER}
     assert all(log.split("\n")[hit["line"] - 1] == hit["text"] for hit in found)
     assert {hit["file"] for hit in found} == {f"instances/{CODER}/output.log"}
     assert [hit["id"] for hit in hits(cli, word, "instances", "--where", f"id = '{CODER}'")] == [CODER] * len(
@@ -214,6 +222,31 @@ def test_what_changes_or_vanishes_after_it_was_read(cli: Cli) -> None:
     assert sorted(lines(cli, "denied")) == [3, 4]
     shutil.rmtree(removed)
     assert lines(cli, "denied") == [4]
+
+
+@pytest.mark.usefixtures("here")
+def test_new_words_in_an_edited_transcript_are_found_after_the_next_index(cli: Cli) -> None:
+    edited, other = record_output(SOME), record_output(SOME)
+    assert lines(cli, "denied") == [3, 3]
+    (edited / "output.log").write_bytes(SOME + b"a zebra\n")
+    assert cli("index").code == 0
+    assert lines(cli, "zebra") == [5]
+    assert lines(cli, "denied") == [3, 3]
+    (other / "output.log").unlink()
+    assert cli("index").code == 0
+    assert lines(cli, "denied") == [3]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"back\\slash \xff\\xfe", b"plain\\xff", "é".encode()])
+def test_a_record_whose_name_is_not_utf_8_is_searched(here: Path, cli: Cli, name: bytes) -> None:
+    run = record_output(SOME)
+    os.rename(os.fsencode(run), os.path.join(os.fsencode(here / "outputs"), name))
+    assert lines(cli, "denied") == [3]
+    assert lines(cli, "denied") == [3]
+    with CatalogDatabase(catalog_path()) as database:  # it was read once, into the index
+        assert database.rows("SELECT is_complete FROM transcript_records WHERE name != ?", (run.name,)) == [
+            (1,)
+        ]
 
 
 @pytest.mark.usefixtures("here")

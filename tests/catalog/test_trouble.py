@@ -147,17 +147,20 @@ def test_a_full_disk(project: Path, catalog: Path, size: int, monkeypatch: pytes
     assert not list(catalog.parent.glob("*.new*"))
 
 
-def test_a_catalog_with_a_torn_page_is_built_anew(cli: Cli, catalog: Path) -> None:
+def tear(catalog: Path, *names: str) -> None:
     with CatalogDatabase(str(catalog)) as opened:
-        opened.query("PRAGMA wal_checkpoint(TRUNCATE)")
-        (page,) = opened.query("SELECT rootpage FROM sqlite_master WHERE name = 'instances_lists'").fetchone()
-        (records,) = opened.query(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'records_lists'"
-        ).fetchone()
+        opened.query("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        (size,) = opened.query("PRAGMA page_size").fetchone()
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        pages = [opened.query(sql, (name,)).fetchone()[0] for name in names]
     data = bytearray(catalog.read_bytes())
-    for number in (page, records):
-        data[(number - 1) * 4096 : number * 4096] = b"\xff" * 4096
+    for number in pages:
+        data[(number - 1) * size : number * size] = b"\xff" * size
     catalog.write_bytes(data)
+
+
+def test_a_catalog_with_a_torn_page_is_built_anew(cli: Cli, catalog: Path) -> None:
+    tear(catalog, "instances_lists", "records_lists")
     outcome = cli("ls")
     assert outcome.code in {0, 1}
     assert "Traceback" not in outcome.err
@@ -196,17 +199,6 @@ def test_one_id_with_two_contents(cli: Cli, project: Path) -> None:
     assert [row["conflict"] for row in rows] == [True, True]
     assert f"Warning: {rows[0]['id']} has several contents" in outcome.err
     assert total(cli("ls", "--where", "conflict = true", "--json").out) == 2
-
-
-def tear(catalog: Path, *names: str) -> None:
-    with CatalogDatabase(str(catalog)) as opened:
-        opened.query("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        sql = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-        pages = [opened.query(sql, (name,)).fetchone()[0] for name in names]
-    data = bytearray(catalog.read_bytes())
-    for number in pages:
-        data[(number - 1) * 4096 : number * 4096] = b"\xff" * 4096
-    catalog.write_bytes(data)
 
 
 def test_index_replaces_a_damaged_catalog(cli: Cli, catalog: Path) -> None:

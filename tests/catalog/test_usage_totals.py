@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runcard.catalog.database import CatalogDatabase, TableRows
-from runcard.catalog.rows import session_rows
+from runcard.catalog.session_rows import session_rows
 from runcard.catalog.tables import COLUMNS_OF, PLACE_COLUMNS, RECORD_COLUMNS
 from runcard.catalog.totals_question import totals_for
 from runcard.catalog.usage_sums import UsageFilter, _rows_of_totals, _rows_of_usage
@@ -19,6 +19,12 @@ FIRST = 1_790_000_000  # seconds
 QUESTIONS: list[tuple[str, ...]] = [
     *((), ("model",), ("role",), ("agent", "model"), ("model", "provider"), ("project",), ("tool",)),
     *(("branch",), ("experiment",), ("label.team",), ("label.n", "model"), ("label.none",)),
+    *(
+        ("agent", "role"),
+        ("provider", "label.team"),
+        ("label.n", "tool", "model", "agent"),
+        ("project", "branch", "role"),
+    ),
 ]
 
 

@@ -96,7 +96,8 @@ def test_a_catalog_that_is_deleted_or_damaged_is_built_anew(outputs: Path) -> No
         for suffix in ("-wal", "-shm"):
             Path(f"{catalog}{suffix}").unlink(missing_ok=True)
         data = bytearray(catalog.read_bytes())
-        data[4096:] = b"\xff" * (len(data) - 4096)
+        page = int.from_bytes(data[16:18])  # its size, in the header
+        data[page:] = b"\xff" * (len(data) - page)
         catalog.write_bytes(data)
 
     found = events(catalog.unlink, damage, lambda: None, lambda: None)

@@ -27,6 +27,11 @@ def _plain(alias: str, names: str, kind: ColumnType) -> dict[str, Column]:
     return {name: Column(name, f"{alias}.{name}", kind) for name in names.split()}
 
 
+def _at_least(alias: str, is_unknown: str = "true") -> str:
+    """Whether there may be more than the known cost: also where a part of it is unknown."""
+    return f"CASE WHEN {alias}.at_least = 1 OR ({alias}.cost IS NULL AND {is_unknown}) THEN 1 ELSE 0 END"
+
+
 # Another record has this id and another content. A session can be collected again under its id: it gets another directory.
 _CONFLICT = (
     "CASE WHEN EXISTS (SELECT 1 FROM records o WHERE o.record_id = r.record_id AND o.kind = r.kind AND o.sha256 != r.sha256 "
@@ -38,7 +43,7 @@ _STORE_OF = "FROM stores s JOIN records r ON s.id = r.store WHERE r.id = {}.reco
 _RECORD: dict[str, Column] = {
     "id": Column("id", "r.record_id", "text"),
     **_plain("r", "kind name path status experiment experiment_id model provider token_source", "text"),
-    **_plain("r", "command host branch folder tool problem sha256", "text"),
+    **_plain("r", "command host branch folder tool title problem sha256", "text"),
     "commit": Column("commit", "r.git_commit", "text"),
     "error": Column("error", "r.first_error", "text"),
     "store": Column("store", "(SELECT path FROM stores WHERE id = r.store)", "text"),
@@ -49,10 +54,10 @@ _RECORD: dict[str, Column] = {
     "duration": Column("duration", "r.seconds", "seconds"),
     **_plain("r", "calls input output cache_read cache_write reasoning instances failed_instances", "count"),
     **_plain("r", "errors warnings exit_code", "count"),
-    "tokens": Column("tokens", "r.input + r.output", "count"),
+    **_plain("r", "tokens known_tokens", "count"),
     **_plain("r", "cost known_cost", "cost"),
     "archived": Column("archived", "r.is_archived", "flag"),
-    "at_least": Column("at_least", "r.at_least", "flag"),
+    "at_least": Column("at_least", _at_least("r", "r.last_unknown_cost IS NOT NULL"), "flag"),
     "conflict": Column("conflict", _CONFLICT, "flag"),
 }
 _INSTANCE: dict[str, Column] = {
@@ -69,9 +74,9 @@ _INSTANCE: dict[str, Column] = {
     **_plain("i", "started ended", "time"),
     "duration": Column("duration", "i.seconds", "seconds"),
     **_plain("i", "calls input output cache_read cache_write reasoning", "count"),
-    "tokens": Column("tokens", "i.input + i.output", "count"),
+    **_plain("i", "tokens known_tokens", "count"),
     **_plain("i", "cost known_cost", "cost"),
-    "at_least": Column("at_least", "i.at_least", "flag"),
+    "at_least": Column("at_least", _at_least("i"), "flag"),
 }
 _CALL: dict[str, Column] = {
     "run": Column("run", "(SELECT record_id FROM records WHERE id = c.record)", "text"),
@@ -86,7 +91,7 @@ _CALL: dict[str, Column] = {
     **_plain("c", "input output cache_read cache_write reasoning", "count"),
     "tokens": Column("tokens", "c.input + c.output", "count"),
     **_plain("c", "cost known_cost", "cost"),
-    "at_least": Column("at_least", "c.at_least", "flag"),
+    "at_least": Column("at_least", _at_least("c"), "flag"),
 }
 _EXPERIMENT: dict[str, Column] = {
     **_plain("e", "name id path description", "text"),

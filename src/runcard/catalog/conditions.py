@@ -44,6 +44,7 @@ class Condition(NamedTuple):
 
     sql: str
     parameters: tuple[object, ...]
+    records: str = ""  # the SELECT of the records of the catalog that it holds for, each once; empty if it is not that simple
 
 
 def parse_condition(text: str, columns: Columns, now: Callable[[], datetime] | None = None) -> Condition:
@@ -92,7 +93,7 @@ def _fact_comparison(name: str, operator: str, value: str, columns: Columns) -> 
     else:
         test, parameters = f"AND number {sign} ?", (number,)
     records = f"SELECT record FROM facts WHERE key = ? {test}"  # noqa: S608 - text of our own
-    found = Condition(columns.record_in(records, (name, *parameters)), (name, *parameters))
+    found = Condition(columns.record_in(records, (name, *parameters)), (name, *parameters), records)
     is_absent = _is_null(operator, value) and operator != "!="
     return Condition(f"NOT ({found.sql})", found.parameters) if is_absent else found
 

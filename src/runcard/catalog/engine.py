@@ -39,6 +39,7 @@ class DatabaseEngine(Protocol):
     name: str  # for messages, without a password
     host: str  # of the stores that this process sees; "" where a catalog belongs to one machine
     hint: str  # what to do when it cannot be used
+    is_frozen: bool  # opened without seeing what others write
     failures: tuple[type[Exception], ...]
     indexes: Mapping[str, str]  # that are made when a store was read, by name
 

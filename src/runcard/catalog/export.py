@@ -58,7 +58,12 @@ class TypedColumn(NamedTuple):
 
 def table_columns(database: CatalogDatabase, table: str) -> list[TypedColumn]:
     """The columns of a table: those of its view."""
-    cursor = database.query(f"{exact_select(_SOURCES[table].view)} LIMIT 0")
+    return select_columns(database, exact_select(_SOURCES[table].view))
+
+
+def select_columns(database: CatalogDatabase, select: str) -> list[TypedColumn]:
+    """The columns of the SELECT of a view."""
+    cursor = database.query(f"{select} LIMIT 0")
     return [TypedColumn(name, _TYPES.get(name, "text")) for name in database.columns(cursor)]
 
 

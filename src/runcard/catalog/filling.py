@@ -10,8 +10,10 @@ A store that cannot be listed keeps its rows and is marked as not reachable.
 import contextlib
 import gc
 import json
+import marshal
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,16 +23,19 @@ from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_v
 from runcard.errors import RuncardError
 from runcard.files import encode_name, json_name
 from runcard.store import layout
+from runcard.store.remote.urls import is_url
 
 Progress = Callable[[str, int], object]  # the store, and how many of its records were read
 
-_BATCH = 200  # records that are written at once
+_BATCH = 1000  # records that are written at once
+_LOOK = 2000  # records that are looked at by one process at a time
 _MANY = 1000  # records after which a database is tidied
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
 if TYPE_CHECKING:
     from runcard.catalog.rows import RecordRows
+    from runcard.parallel.shard import ItemPlace
     from runcard.store.record import Record
 
 
@@ -41,11 +46,28 @@ class FoundRecord(NamedTuple):
     path: str
     fingerprint: str
     is_archived: bool = False
+    is_open: bool = False  # a session that is being recorded
 
     @property
     def text(self) -> str:
         """The name as the catalog has it: bytes that are not UTF-8 are escaped."""
-        return json_name(self.name).text
+        return self.name if self.name.isascii() else json_name(self.name).text
+
+    @property
+    def path_text(self) -> str:
+        """The path as the catalog has it."""
+        folder, _, name = self.path.rpartition("/")
+        if is_url(self.path):
+            return self.path
+        return (
+            json_name(f"{_absolute(folder)}/{name}").text if folder else json_name(os.path.abspath(name)).text
+        )
+
+
+@lru_cache(maxsize=64)
+def _absolute(folder: str) -> str:
+    """Many records are in one folder."""
+    return os.path.abspath(folder).rstrip("/")
 
 
 class FillResult(NamedTuple):
@@ -61,12 +83,12 @@ class FillResult(NamedTuple):
 
 def fill(database: CatalogDatabase, store: str, progress: Progress | None = None) -> FillResult:
     """Bring the rows of a store up to date, looking at every record."""
-    number = _store_number(database, store)
+    number = store_number(database, store)
     cursor = _look(store)
     if cursor is None:
         return _unreachable(database, store, number)
     places = {place.text: place for place in _places(store)}
-    known = _fingerprints(database, number)
+    known = fingerprints(database, number)
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - places.keys()
@@ -75,7 +97,7 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     if len(changed) >= _MANY:
         database.engine.tidy()
     _check_open_runs(database, number)
-    _set_cursor(database, number, cursor)
+    set_cursor(database, number, cursor)
     return FillResult(store, len(places), len(changed), len(removed))
 
 
@@ -84,7 +106,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
 
     Raises StoreError when another process is still reading it for the first time after `wait` seconds.
     """
-    number = _store_number(database, store)
+    number = store_number(database, store)
     now, before = _look(store), _cursor(database, number)
     if now is None:
         return _unreachable(database, store, number)
@@ -93,7 +115,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     running = [name for name, *_ in _open_runs(database, number)]
     if now == before and not running:
         return None
-    known = _fingerprints(database, number)
+    known = fingerprints(database, number)
     opened = {place.text: place for place in _open_sessions(store)}
     suspects = {*running, *opened, *_named_since(store, before)}
     names = {json_name(name).text: name for name in layout.possible_records(store)}
@@ -114,7 +136,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     database.remove(number, sorted(removed))
     _check_open_runs(database, number)
     if now != before:
-        _set_cursor(database, number, now)
+        set_cursor(database, number, now)
     records = len((known.keys() | places.keys()) - removed)
     return FillResult(store, records, len(changed), len(removed))
 
@@ -127,8 +149,8 @@ def _fill_once(database: CatalogDatabase, store: str, number: int, wait: float) 
 
 def forget(database: CatalogDatabase, store: str) -> None:
     """Remove a store and its records."""
-    number = _store_number(database, store)
-    database.remove(number, list(_fingerprints(database, number)))
+    number = store_number(database, store)
+    database.remove(number, list(fingerprints(database, number)))
     database.query("DELETE FROM stores WHERE id = ?", (number,))
 
 
@@ -158,8 +180,8 @@ def _open_status(path: str) -> str | None:
         return None
 
 
-def _store_number(database: CatalogDatabase, store: str) -> int:
-    path = json_name(os.path.abspath(store)).text
+def store_number(database: CatalogDatabase, store: str) -> int:
+    path = store if is_url(store) else json_name(os.path.abspath(store)).text
     own, sql = (database.host, path), "SELECT id FROM stores WHERE host = ? AND path = ?"
     found = database.query(sql, own).fetchone()
     if found is None:
@@ -182,7 +204,7 @@ def _unreachable(database: CatalogDatabase, store: str, number: int) -> FillResu
     return FillResult(store, count, 0, 0, is_reachable=False)
 
 
-def _fingerprints(database: CatalogDatabase, store: int) -> dict[str, str]:
+def fingerprints(database: CatalogDatabase, store: int) -> dict[str, str]:
     return dict(database.query("SELECT name, fingerprint FROM records WHERE store = ?", (store,)).fetchall())
 
 
@@ -201,16 +223,27 @@ def _put_all(
     first = database.take_numbers(len(places))
     batches = [(first + start, places[start : start + _BATCH]) for start in range(0, len(places), _BATCH)]
 
-    def read(batch: tuple[int, Sequence[FoundRecord]], _: object) -> TableRows:
-        with _without_collector():
-            return _read_batch(number, *batch)
-
     count = 0
-    for rows in work_in_order(batches, read):
-        database.put(number, rows)
+    for data in work_in_order(batches, partial(_read_rows_of, store=number), place=_place):
+        with _without_collector():
+            rows: TableRows = marshal.loads(data)  # noqa: S302 - of our own process
+            database.put(number, rows)
         count += len(rows["records"])
         if progress is not None:
             progress(store, count)
+
+
+def _place(batch: tuple[int, Sequence[FoundRecord]]) -> "ItemPlace":
+    """Where the records of a batch are, for the workers of a cluster: a batch is as much as one is given at once."""
+    from runcard.parallel.cluster import SHARD_BYTES  # noqa: PLC0415 - only with a cluster
+    from runcard.parallel.shard import ItemPlace  # noqa: PLC0415
+
+    return ItemPlace(batch[1][0].path, SHARD_BYTES)
+
+
+def _read_rows_of(batch: tuple[int, Sequence[FoundRecord]], _: object, store: int) -> bytes:
+    with _without_collector():
+        return marshal.dumps(table_rows(store, *batch, _read_place))  # of a fork, much faster than pickle
 
 
 @contextlib.contextmanager
@@ -225,17 +258,24 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _read_batch(store: int, first: int, places: Sequence[FoundRecord]) -> TableRows:
+def _read_place(place: FoundRecord) -> "RecordRows | None":
+    """The rows of a record; None if it was removed meanwhile."""
+    rows = read_rows(_record(place))
+    return None if "problem" in rows.record and not os.path.lexists(place.path) else rows
+
+
+def table_rows(
+    store: int, first: int, places: Sequence[FoundRecord], read: "Callable[[FoundRecord], RecordRows | None]"
+) -> TableRows:
     """The rows of some records, whose numbers are `first` and those that follow."""
     tables: TableRows = {table: [] for table in COLUMNS_OF}
     totals = UsageTotals()
     for own, place in enumerate(places, first):
-        rows = read_rows(_record(place))
-        if "problem" in rows.record and not os.path.lexists(place.path):
-            continue  # it was removed meanwhile
+        if (rows := read(place)) is None:
+            continue
         tables["records"].append(
             (
-                *(own, store, place.text, json_name(os.path.abspath(place.path)).text),
+                *(own, store, place.text, place.path_text),
                 *(int(place.is_archived), place.fingerprint),
                 *map(rows.record.get, RECORD_COLUMNS),
             )
@@ -265,7 +305,7 @@ def read_rows(record: "Record") -> "RecordRows":
 def _record(place: FoundRecord) -> "Record":
     from runcard.store.record import DirectoryRecord  # noqa: PLC0415
 
-    if layout.is_live_session(place.path):
+    if place.is_open:
         from runcard.store.sessions.live_record import OpenSession  # noqa: PLC0415 - few sessions are open
 
         return OpenSession(place.path)
@@ -279,14 +319,28 @@ def _record(place: FoundRecord) -> "Record":
 def _places(store: str) -> Iterator[FoundRecord]:
     """All records of a store: those in directories, and archived ones without a directory."""
     names = set()
-    for name in layout.possible_records(store):
-        if (place := _directory_place(store, name)) is not None:
+    for name, fingerprint in _fingerprints_in(store):
+        if fingerprint is not None:
             names.add(name)
-            yield place
+            yield FoundRecord(name, os.path.join(store, name), fingerprint)
     for place in (*_archived(store), *_open_sessions(store)):
         if place.name not in names:
             names.add(place.name)
             yield place
+
+
+def _fingerprints_in(store: str) -> Iterator[tuple[str, str | None]]:
+    """The directories of a store with their fingerprints, found on all cores; None for one that is not a record."""
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
+
+    names = layout.possible_records(store)
+    some = [names[start : start + _LOOK] for start in range(0, len(names), _LOOK)]
+
+    def look(names: Sequence[str], _: object) -> bytes:
+        return marshal.dumps([_fingerprint(os.path.join(store, name)) for name in names])
+
+    for chunk, data in zip(some, work_in_order(some, look), strict=True):
+        yield from zip(chunk, marshal.loads(data), strict=True)  # noqa: S302 - of our own process
 
 
 def _open_sessions(store: str) -> Iterator[FoundRecord]:
@@ -300,18 +354,26 @@ def _open_sessions(store: str) -> Iterator[FoundRecord]:
 
         with contextlib.suppress(RuncardError, OSError):
             journals = [_stat_text(path) or "-" for path in layout.live_journals(folder)]
-            yield FoundRecord(read_live_start(folder).name, folder, f"open {' '.join(journals)}")
+            yield FoundRecord(
+                read_live_start(folder).name, folder, f"open {' '.join(journals)}", is_open=True
+            )
 
 
 def _directory_place(store: str, name: str | None) -> FoundRecord | None:
     if name is None:
         return None
     folder = os.path.join(store, name)
-    document = _stat_text(os.path.join(folder, layout.METADATA))
+    fingerprint = _fingerprint(folder)
+    return None if fingerprint is None else FoundRecord(name, folder, fingerprint)
+
+
+def _fingerprint(folder: str) -> str | None:
+    """What tells a version of a record from another; None where there is no record."""
+    document, amendments = _stat_text(f"{folder}/{layout.METADATA}"), f"{folder}/{layout.AMENDMENTS}"
     if document is None and not layout.has_lost_its_document(folder):
         return None
-    parts = [document or "-", _stat_text(os.path.join(folder, layout.AMENDMENTS)) or "-"]
-    return FoundRecord(name, folder, " ".join(parts))
+    # Most records have none, and `access` says so faster than the error of `lstat`.
+    return f"{document or '-'} {(os.access(amendments, os.F_OK) and _stat_text(amendments)) or '-'}"
 
 
 def _archived(store: str) -> list[FoundRecord]:
@@ -367,7 +429,7 @@ def _cursor(database: CatalogDatabase, store: int) -> dict[str, object] | None:
     return None if text is None else json.loads(text)
 
 
-def _set_cursor(database: CatalogDatabase, store: int, cursor: dict[str, object]) -> None:
+def set_cursor(database: CatalogDatabase, store: int, cursor: dict[str, object]) -> None:
     database.query("UPDATE stores SET cursor = ?, is_reachable = 1 WHERE id = ?", (json.dumps(cursor), store))
 
 

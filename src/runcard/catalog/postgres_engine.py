@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _ANSWER = 1.5  # seconds in which a server must answer
-_BUSY = 4.0  # seconds to wait for another writer
+_BUSY = 60.0  # seconds to wait for other writers: there may be hundreds, one after another. Questions wait for less
 _FULL = 20.0  # seconds to wait for a server that has too many connections
 _RESTART = 30.0  # seconds to wait for a server that went away while it was written to
 _PAUSE = 0.05
@@ -58,6 +58,7 @@ class PostgresEngine:
     """A connection to a server."""
 
     hint = _HINT
+    is_frozen = False
     indexes: Mapping[str, str] = {}  # they are made with the tables: later, writers would wait for them
 
     def __init__(self, url: str) -> None:

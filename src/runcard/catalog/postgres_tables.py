@@ -50,11 +50,9 @@ $$;"""
 _UNBOUNDED = ("instances", "files", "relations")  # their keys can be too long for an index
 
 # Values can be too long for an index; that of their digests finds them.
-_TOTAL_KEY = "(dimension, md5(value), slot, md5(model), token_source)"
+_TOTAL_KEY = "(dimension, md5(value), slot, md5(model), token_source, md5(mix))"
 ADD_TOTALS = tables.ADD_TOTALS.replace(f"ON CONFLICT ({', '.join(TOTAL_KEYS)})", f"ON CONFLICT {_TOTAL_KEY}")
-DROP_EMPTY_TOTALS = tables.DROP_EMPTY_TOTALS.replace("value = ?", "md5(value) = md5(?)").replace(
-    "model = ?", "md5(model) = md5(?)"
-)
+DROP_EMPTY_TOTALS = re.sub(r"\b(value|model|mix) = \?", r"md5(\1) = md5(?)", tables.DROP_EMPTY_TOTALS)
 
 _INDEXES = {
     "records_by_id": "records USING hash (record_id)",
@@ -69,6 +67,8 @@ _INDEXES = {
     "facts_by_text": "facts USING hash (text)",
     "instances_by_start": "instances (started DESC NULLS LAST, record, instance_id)",
     "instances_by_cost": "instances (cost DESC NULLS LAST, record, instance_id)",
+    "instances_by_tokens": "instances (tokens DESC NULLS LAST, record, instance_id)",
+    "instances_by_duration": "instances (seconds DESC NULLS LAST, record, instance_id)",
     "instances_by_name": "instances (name, started DESC NULLS LAST)",
     "instances_by_model": "instances (model, started DESC NULLS LAST)",
     "instances_by_role": "instances (role, started DESC NULLS LAST)",

@@ -1,15 +1,20 @@
 """Read a record for the catalog: its document, its remarks, its listing. Whatever is wrong with it becomes its `problem`."""
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from itertools import islice
+from stat import S_ISREG
 from typing import Any, BinaryIO
 
-from runcard.catalog.rows import RUN, SESSION, RecordRows, call_row, run_rows, session_rows
+from runcard.catalog.document_decoding import decode_document
+from runcard.catalog.rows import RUN, SESSION, RecordRows
+from runcard.catalog.run_rows import call_row, run_rows
+from runcard.catalog.session_rows import session_rows
 from runcard.catalog.tables import USAGE_COLUMNS
 from runcard.checksums import read_file
-from runcard.digests import sha256_bytes
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.documents.run.call_totals import distinct_calls
 from runcard.documents.run.events import MODEL_CALLED
@@ -17,9 +22,10 @@ from runcard.documents.run.fold import call_in
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError
 from runcard.files import json_name
+from runcard.files.opening import open_readable
 from runcard.store import layout
 from runcard.store.amendments.read import Remark
-from runcard.store.record import Record
+from runcard.store.record import DirectoryRecord, Record
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
 _CALLED = MODEL_CALLED.encode()
@@ -33,8 +39,8 @@ _SIMPLE_LISTING = re.compile(
 def read_rows(record: Record) -> RecordRows:
     """The rows of a record, without those of its place. Never raises because of the record."""
     try:
-        data = record.metadata
-        document = None if data is None else decode_json(data, record.limits)
+        data = _small_file(record, layout.METADATA) or record.metadata
+        document = None if data is None else decode_document(data, record.limits)
     except (RuncardError, OSError) as error:
         return _unreadable(record, str(getattr(error, "message", error)))
     if data is None:
@@ -43,16 +49,20 @@ def read_rows(record: Record) -> RecordRows:
     if not isinstance(document, dict) or kind not in {GENERATION, TEAM}:
         return _unreadable(record, f"{layout.METADATA} is not the document of a run or a session")
     remarks = list(_remarks(record))
-    rows = session_rows(document, remarks) if kind is TEAM else run_rows(document, remarks)
+    rows = (
+        session_rows(document, remarks, is_plain=b"\\u" not in data)
+        if kind is TEAM
+        else run_rows(document, remarks)
+    )
     name = json_name(record.name).text
     rows.record |= {
         "kind": SESSION if kind is TEAM else RUN,
         "record_id": _id(document, name),
-        "sha256": sha256_bytes(data).hex,
+        "sha256": sha256(data).hexdigest(),
         "is_open": 0,
     }
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
-    is_live = layout.is_live_session(record.path)
+    is_live = type(record) is not DirectoryRecord and layout.is_live_session(record.path)
     if is_live or (kind is GENERATION and rows.record["status"] == "running"):
         rows.record |= {"is_open": 1, "status": open_status(record.path, document) or "running"}
         rows.usage = [(*row[:_AT_LEAST], 1, *row[_AT_LEAST + 1 :]) for row in rows.usage]
@@ -101,6 +111,8 @@ def _unreadable(record: Record, problem: str) -> RecordRows:
 
 
 def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
+    if type(record) is DirectoryRecord and not os.access(f"{record.path}/{layout.AMENDMENTS}", os.F_OK):
+        return
     with contextlib.suppress(RuncardError, OSError):
         for entry in record.amendments().entries:
             if isinstance(entry, Remark):
@@ -126,8 +138,31 @@ def _calls(record: Record) -> list[tuple[Any, ...]]:
         return []  # of a journal that runcard did not write
 
 
+def _small_file(record: Record, name: str) -> bytes | None:
+    """The bytes of a short file of a directory, by few system calls; None for any other, which is for the record to read."""
+    if type(record) is not DirectoryRecord:
+        return None
+    try:
+        descriptor = open_readable(f"{record.path}/{name}", follow=False)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not S_ISREG(status.st_mode) or status.st_size > _SIMPLE:
+            return None
+        data = os.read(descriptor, status.st_size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return data if len(data) == status.st_size else None
+
+
 def _outputs(record: Record) -> Iterable[tuple[bool, str, bytes]]:
     """The files of the listing; none of one that is wrong."""
+    data = _small_file(record, layout.CHECKSUMS)
+    if data and (found := _simple_listing(data)):
+        return found
     try:
         file = record.open_seekable(layout.CHECKSUMS)
         if file is None:

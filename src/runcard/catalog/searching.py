@@ -1,7 +1,7 @@
 """The questions that the catalog answers."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ MOST_ROWS = 10_000_000
 # A cost is known if that of every run with calls is. Experiments without runs have a folder.
 _EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
     count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
-    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, sum(r.known_cost) AS known_cost,
+    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.known_cost)
+    ELSE nullif(sum(r.known_cost), 0) END AS known_cost,
     max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
     WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
@@ -92,8 +93,8 @@ class _ListQuestion:
         self.conditions.append(Condition(sql, parameters))
 
     def add_records(self, records: str, *parameters: object) -> None:
-        """The records must be some of these."""
-        self.add(self.columns.record_in(records, parameters), *parameters)
+        """The records must be some of these: a SELECT of records of the catalog, each once."""
+        self.conditions.append(Condition(self.columns.record_in(records, parameters), parameters, records))
 
     @property
     def where(self) -> str:
@@ -131,7 +132,15 @@ class _ListQuestion:
         return ask(joins_of_order)
 
     def count(self) -> int:
-        sql = f"SELECT count(*) {_FROM[self.table]} {self.where}"
+        conditions = self.conditions
+        if self.table == RECORDS and len(conditions) == 1 and conditions[0].records:
+            sql = f"SELECT count(*) FROM ({conditions[0].records}) AS found"  # noqa: S608 - text of our own
+        else:  # however many records there are, to look each of them up is fastest
+            tests = [
+                f"{self.columns.record} IN ({one.records})" if one.records else one.sql for one in conditions
+            ]
+            where = f"WHERE {' AND '.join(tests)}" if tests else ""
+            sql = f"SELECT count(*) {_FROM[self.table]} {where}"
         return int(self.database.query(sql, self.parameters).fetchone()[0])
 
 
@@ -224,9 +233,8 @@ def _filter_records(question: _ListQuestion, filters: Filters) -> None:
         stores = f"r.store IN (SELECT id FROM stores WHERE path IN ({marks}))"  # noqa: S608 - marks only
         by_record(start + stores, *filters.stores)
     if filters.records is not None:
-        question.add_records(
-            "SELECT CAST(value AS BIGINT) FROM json_each(?)", json.dumps(list(filters.records))
-        )
+        numbers = ("SELECT CAST(value AS BIGINT) FROM json_each(?)", (json.dumps(list(filters.records)),))
+        question.add(question.columns.record_in(*numbers), *numbers[1])
     for tag in filters.tags:
         question.add_records("SELECT record FROM facts WHERE key = ?", f"tag.{tag}")
     if filters.text is not None:
@@ -307,6 +315,16 @@ def inputs_of(database: CatalogDatabase, record: int) -> list[tuple[str, bytes]]
 def _file_match(row: tuple[Any, ...]) -> FileMatch:
     record, own, path, file, started, host = row
     return FileMatch(record, own, path, file, None if started is None else _time_text(started), host or None)
+
+
+def agent_names(database: CatalogDatabase, records: Collection[int]) -> dict[tuple[str, str | None], str]:
+    """The names of the instances of records, by the path of the record and the id of the instance."""
+    sql = (
+        "SELECT r.path, i.instance_id, i.name FROM instances i JOIN records r ON r.id = i.record "
+        "WHERE i.name IS NOT NULL AND i.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+    )
+    found = database.query(sql, (json.dumps(sorted(records)),))
+    return {(path, own): name for path, own, name in found}
 
 
 def unreachable_stores(database: CatalogDatabase) -> Iterator[str]:

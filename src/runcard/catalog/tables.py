@@ -5,12 +5,12 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 7
+VERSION = 9
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
 # What usage is added up by, and the sums: of each figure what is known of it, and of how many parts it is known.
-TOTAL_KEYS = ("dimension", "value", "slot", "model", "token_source")
+TOTAL_KEYS = ("dimension", "value", "slot", "model", "token_source", "mix")
 FIGURES = ("calls", "fresh", "output", "cache_read", "cache_write", "reasoning", "cost", "known_cost")
 TOTAL_COLUMNS = (
     *("parts", "at_least", "unpriced", "huge"),
@@ -18,6 +18,8 @@ TOTAL_COLUMNS = (
 )
 
 _TOKENS = "input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER, token_source TEXT"
+# `tokens` are input and output, or what the document has in their place; beside unknown ones, `known_tokens` is a part of them.
+_SUMS = "tokens INTEGER, known_tokens INTEGER"
 _COST = "cost INTEGER, known_cost INTEGER, at_least INTEGER NOT NULL DEFAULT 0"
 
 TABLES = f"""
@@ -51,6 +53,7 @@ CREATE TABLE records (
     model TEXT,
     provider TEXT,
     calls INTEGER,
+    {_SUMS},
     {_TOKENS},
     {_COST},
     instances INTEGER,
@@ -62,6 +65,7 @@ CREATE TABLE records (
     git_commit TEXT,
     folder TEXT,  -- in which the work was done
     tool TEXT,  -- that a session was imported from
+    title TEXT,  -- that it had there
     errors INTEGER NOT NULL DEFAULT 0,
     warnings INTEGER NOT NULL DEFAULT 0,
     first_error TEXT,
@@ -89,6 +93,7 @@ CREATE TABLE instances (
     ended INTEGER,
     seconds REAL,
     calls INTEGER,
+    {_SUMS},
     {_TOKENS},
     {_COST},
     error TEXT,
@@ -116,8 +121,9 @@ CREATE TABLE usage_totals (  -- sums of usage: see usage_totals.py
     slot INTEGER NOT NULL,  -- the hour or day in UTC, counted from 1970; -1: unknown, or before
     model TEXT NOT NULL,  -- empty: unknown
     token_source TEXT NOT NULL,  -- empty: unknown
+    mix TEXT NOT NULL,  -- the values of all dimensions, as JSON; empty: they are not told apart
     {", ".join(f"{name} INTEGER NOT NULL" for name in TOTAL_COLUMNS)},
-    PRIMARY KEY (dimension, value, slot, model, token_source)
+    PRIMARY KEY ({", ".join(TOTAL_KEYS)})
 ) WITHOUT ROWID;
 CREATE TABLE calls (  -- of runs, each once
     record INTEGER NOT NULL,
@@ -193,7 +199,7 @@ FIRST_ROWS = "INSERT INTO next_record VALUES (1);"
 
 # Made when a store was read: a new catalog is filled faster without them. A list of the newest that pass a filter, and how many
 # there are, is read from an index alone. `lists` have what people filter by most.
-_LISTED = "cost, known_cost, seconds, calls, input, output"
+_LISTED = "cost, known_cost, seconds, calls, tokens"
 INDEXES = {
     "records_by_id": "records (record_id)",
     "records_lists": f"records (started DESC, kind, status, model, experiment, {_LISTED})",
@@ -209,6 +215,8 @@ INDEXES = {
     "facts_by_value": "facts (key, coalesce(number, text) DESC)",
     "instances_lists": f"instances (started DESC, role, status, model, name, {_LISTED})",
     "instances_by_cost": "instances (cost DESC)",
+    "instances_by_tokens": "instances (tokens DESC)",
+    "instances_by_duration": "instances (seconds DESC)",
     "instances_by_name": "instances (name, started DESC)",
     "instances_by_model": "instances (model, started DESC)",
     "instances_by_role": "instances (role, started DESC)",
@@ -282,7 +290,7 @@ _COST_COLUMNS = ("cost", "known_cost", "at_least")
 PLACE_COLUMNS = ("store", "name", "path", "is_archived", "fingerprint")
 RECORD_COLUMNS = (
     *("kind", "record_id", "sha256", "problem", "status", "is_open", "started", "ended", "seconds"),
-    *("experiment", "experiment_id", "model", "provider", "calls"),
+    *("experiment", "experiment_id", "model", "provider", "calls", "tokens", "known_tokens"),
     *_TOKEN_COLUMNS,
     *_COST_COLUMNS,
     *(
@@ -295,11 +303,13 @@ RECORD_COLUMNS = (
         "git_commit",
         "folder",
         "tool",
+        "title",
     ),
     *("errors", "warnings", "first_error", "last_usage", "last_unknown_cost", "undated_usage"),
 )
 INSTANCE_COLUMNS = (
     *("instance_id", "name", "role", "model", "status", "parent", "started", "ended", "seconds", "calls"),
+    *("tokens", "known_tokens"),
     *_TOKEN_COLUMNS,
     *_COST_COLUMNS,
     *("error", "error_category"),

@@ -1,6 +1,6 @@
 """Usage by the sums that are kept of it: see usage_totals.py.
 
-They answer sums by at most one dimension beside the model; with a local day only where no change of days cuts a slot.
+They answer sums by any dimensions but sessions, and at most one label; with a local day only where no change of days cuts a slot.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.local_days import day_changes, local_day
 from runcard.catalog.tables import TOTAL_COLUMNS
-from runcard.catalog.usage_totals import DAY, DAYS, HOUR, HOURS, LABEL, OF_PARTS, OF_RECORDS
+from runcard.catalog.usage_totals import DAY, DAYS, HOUR, HOURS, LABEL, MIXED, MIXES, mixed_label
 
 _KEPT = ("parts", "at_least", *TOTAL_COLUMNS[4:])
 _SUMS = ", ".join(f"sum({name})" for name in (*_KEPT, "huge"))
@@ -19,7 +19,7 @@ class TotalsQuestion(NamedTuple):
     """A question that the sums can answer."""
 
     by: tuple[str, ...]
-    dimension: str  # HOURS, DAYS, or one that has values
+    dimension: str  # HOURS, DAYS, MIXES, or one that has values
     since: int | None  # milliseconds
     by_time: bool
 
@@ -36,13 +36,19 @@ class TotalsQuestion(NamedTuple):
 
     def rows(self, database: CatalogDatabase) -> list[tuple[Any, ...]] | None:
         """The sums by key, day and token source; None where they cannot tell."""
+        if self.dimension == HOURS and self.since is None:
+            # There are fewer days. They do where local days are those of UTC.
+            by_days = self._replace(dimension=DAYS).rows(database)
+            if by_days is not None:
+                return by_days
         day = self._day(database) if self.by_time else "0"
         if day is None or self._lacks_records(database):
             return None
-        found = self._of(database, self.dimension, day, "value", 1)
-        if self.dimension not in {HOURS, DAYS}:  # the rest of the day has no value
-            found += self._of(database, DAYS, day, "NULL", 1)
-            found += self._of(database, self.dimension, day, "NULL", -1)
+        found = self._of(database, self._kept_as, day, "value")
+        if self.dimension not in {HOURS, DAYS, MIXES}:  # the rest of the day has no value
+            rest = self._of(database, MIXES if self._is_mixed else DAYS, day, "NULL")
+            if self._parts(rest) != self._parts(found):
+                found += [*rest, *map(self._without_value, found)]
         is_exact = all(row[-1] == 0 and not any(isinstance(value, float) for value in row) for row in found)
         return [row[:-1] for row in found] if is_exact else None
 
@@ -51,20 +57,38 @@ class TotalsQuestion(NamedTuple):
         sql = "SELECT 1 FROM usage_totals WHERE dimension = ? AND slot = -1 AND huge > 0 LIMIT 1"
         return bool(database.rows(sql, (self.dimension,)))
 
-    def _of(
-        self, database: CatalogDatabase, dimension: str, day: str, value: str, sign: int
-    ) -> list[tuple[Any, ...]]:
-        keys = [_EMPTY_IS_NULL.format("model") if name == "model" else value for name in self.by]
+    def _of(self, database: CatalogDatabase, dimension: str, day: str, value: str) -> list[tuple[Any, ...]]:
+        keys = [self._key(name, value) for name in self.by]
         groups = [*keys, day, _EMPTY_IS_NULL.format("token_source")]
         condition, parameters = "", list[object]([dimension])
         if self.since is not None:
             condition, parameters = " AND slot >= ?", [dimension, -(-self.since // self._slot)]
         sql = f"SELECT {', '.join(groups)}, {_SUMS} FROM usage_totals WHERE dimension = ?{condition} "  # noqa: S608 - names of our own
         names = ", ".join(str(number + 1) for number in range(len(groups)))
-        rows = database.rows(f"{sql} GROUP BY {names}", parameters)
-        if sign > 0:
-            return rows
-        return [(*row[: len(groups)], *(-figure for figure in row[len(groups) :])) for row in rows]
+        return database.rows(f"{sql} GROUP BY {names}", parameters)
+
+    def _parts(self, rows: list[tuple[Any, ...]]) -> int:
+        return sum(row[len(self.by) + 2] for row in rows)
+
+    def _without_value(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a row takes off the sums of those without a value."""
+        place, keys = self.by.index(self.dimension), len(self.by) + 2
+        return (*row[:place], None, *row[place + 1 : keys], *(-figure for figure in row[keys:]))
+
+    @property
+    def _kept_as(self) -> str:
+        """The dimension that its sums have in the table."""
+        is_label = self.dimension.startswith(LABEL)
+        return mixed_label(self.dimension) if is_label and self._is_mixed else self.dimension
+
+    @property
+    def _is_mixed(self) -> bool:
+        return len({*self.by} - {"model"}) > 1
+
+    def _key(self, name: str, value: str) -> str:
+        if name == "model":
+            return _EMPTY_IS_NULL.format("model")
+        return value if name == self.dimension else f"json_extract(mix, '$[{MIXED.index(name)}]')"
 
     def _day(self, database: CatalogDatabase) -> str | None:
         """The SQL of the local day of a slot; None where days begin inside of slots."""
@@ -85,7 +109,10 @@ def totals_for(by: Sequence[str], since: int | None, *, by_time: bool) -> Totals
     if len(set(by)) < len(by) or (since is not None and since < 0):
         return None
     others = [name for name in by if name != "model"]
+    labels = [name for name in others if name not in MIXED]
     if not others:
         return TotalsQuestion(tuple(by), HOURS if by_time or since is not None else DAYS, since, by_time)
-    is_kept = others[0] in {*OF_PARTS, *OF_RECORDS} or others[0].startswith(LABEL)
-    return TotalsQuestion(tuple(by), others[0], since, by_time) if is_kept and len(others) == 1 else None
+    if len(labels) > 1 or any(not name.startswith(LABEL) for name in labels):
+        return None
+    dimension = labels[0] if labels else others[0] if len(others) == 1 else MIXES
+    return TotalsQuestion(tuple(by), dimension, since, by_time)

@@ -8,6 +8,7 @@ half of it is of that kind, and as soon as a transcript has changed: after `reda
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
@@ -17,6 +18,7 @@ from runcard.catalog.transcript_text import PART, TranscriptPart, WordsToFind, p
 from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record
+from runcard.store.remote.urls import is_url
 
 _BATCH = 64  # parts that are written at once
 _BUILDING = 60  # seconds to wait for another process that reads transcripts
@@ -39,6 +41,7 @@ CREATE TABLE IF NOT EXISTS transcript_parts (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL
 );
 """
+_ESCAPE = re.compile(r"\\\\|\\x[0-9a-f]{2}")
 _NAMES = ("transcript_records", "transcript_files", "transcript_parts", "transcript_words")
 _SEEN = """EXISTS (
     SELECT 1 FROM transcript_records t WHERE t.store = r.store AND t.name = r.name AND t.fingerprint = r.fingerprint{}
@@ -75,13 +78,30 @@ class _ChangedError(Exception):
     """A transcript is not what it was: the index must start anew."""
 
 
-def open_record_at(path: str) -> Record:
-    """The record in this directory or archive."""
+def open_record_at(text: str) -> Record:
+    """The record in this directory or archive, whose path is as the catalog has it."""
+    if is_url(text):
+        from runcard.store.remote.record import RemoteRecord  # noqa: PLC0415 - only for URLs
+
+        return RemoteRecord(text)
+    path = path_of(text)
     if not layout.is_archive(path):
         return DirectoryRecord(path)
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - long to load
 
     return ArchivedRecord.at(path) or DirectoryRecord(path)
+
+
+def path_of(text: str) -> str:
+    """The path that a text of the catalog stands for: bytes that are not UTF-8 are escaped there."""
+    if _ESCAPE.search(text) is None or os.path.lexists(text):
+        return text
+    raw = _ESCAPE.sub(lambda match: _unescaped(match[0]), text.encode().decode("latin-1"))
+    return os.fsdecode(raw.encode("latin-1"))
+
+
+def _unescaped(escape: str) -> str:
+    return "\\" if escape == "\\\\" else chr(int(f"0{escape[1:]}", 0))
 
 
 def transcripts_of(record: Record, paths: Sequence[str] | None = None) -> Iterator[tuple[str, BinaryIO]]:
@@ -98,9 +118,19 @@ def transcripts_of(record: Record, paths: Sequence[str] | None = None) -> Iterat
 def file_version(file: BinaryIO) -> str | None:
     """What tells a version of an open file from another; None for one in an archive."""
     try:
-        status = os.fstat(file.fileno())
+        return _version(os.fstat(file.fileno()))
     except OSError:
         return None
+
+
+def _version_at(path: str) -> str | None:
+    try:
+        return _version(os.lstat(path))
+    except OSError:
+        return None
+
+
+def _version(status: os.stat_result) -> str:
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
 
 
@@ -130,6 +160,30 @@ def _update(database: CatalogDatabase, with_progress: WithProgress) -> None:
     except _ChangedError:
         _restart(database)
         _add_all(database, with_progress(_stale(database)))
+
+
+def forget_changed(database: CatalogDatabase) -> None:
+    """Forget what the index has of records whose transcripts are not as they were: the next search reads them again.
+
+    Nothing else tells that somebody has edited a transcript.
+    """
+    if not database.engine.names("table").issuperset(_NAMES):
+        return
+    sql = (
+        "SELECT f.store, f.name, r.path, f.path, f.version FROM transcript_files f "
+        "JOIN records r ON r.store = f.store AND r.name = f.name JOIN stores s ON s.id = r.store "
+        "WHERE f.version IS NOT NULL AND s.is_reachable = 1 AND s.host = ?"
+    )
+    files = database.rows(sql, (database.host,))
+    changed = {
+        (store, name)
+        for store, name, record, path, version in files
+        if _version_at(os.path.join(path_of(record), path)) != version
+    }
+    if changed:
+        with database.writing():
+            for key in sorted(changed):
+                database.query("DELETE FROM transcript_records WHERE store = ? AND name = ?", key)
 
 
 def candidates(database: CatalogDatabase, words: WordsToFind) -> Candidates:

@@ -6,6 +6,7 @@ session: there its calls were joined with those of the transcripts, so the run i
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 from runcard.catalog.columns import FACTS, Columns, names_fact
@@ -138,9 +139,8 @@ def _add(
     for row in rows:
         texts = (None if value is None else _text(value) for value in row[:keys])
         key = (*texts, *row[keys : keys + 2])
-        sums = added.setdefault(key, [0] * (len(row) - len(key)))
-        for place, value in enumerate(row[len(key) :]):
-            sums[place] += sign * (value or 0)
+        sums = [sign * value if value else 0 for value in row[len(key) :]]
+        added[key] = [*map(add, added[key], sums)] if key in added else sums
 
 
 class _UsageQuestion:

@@ -1,20 +1,24 @@
 """Sums of usage, kept in step with it, so that what all records cost together is known without adding up all of it.
 
-There are sums for each hour and each day in UTC; and for each day by each value of one dimension, such as the role. Each is
-apart by model and token source. Parts without a value have no sums of that dimension: theirs is the rest of the day's.
+There are sums for each hour and each day in UTC; for each day by each value of one dimension, such as the role; and for each
+day by each mix, the values of all dimensions together. There are sums of a label by mix, too. Each is apart by model and token source.
+Parts without a value have no sums of that dimension: theirs is the rest of the day's.
 Sums are of what is known, with the number of parts that know it. So those of other records can be taken off again, exactly.
 
 Figures that are too large to be added up in a database are not in the sums: `huge` says that there are any.
 """
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import add, itemgetter
 from typing import Any
 
 from runcard.catalog.tables import FIGURES, USAGE_COLUMNS
 
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
-HOURS, DAYS = "hours", "days"  # the dimensions without a value
+HOURS, DAYS, MIXES = "hours", "days", "mixes"  # the dimensions without a value
 OF_PARTS = ("provider", "role", "agent")
 OF_RECORDS = {
     "experiment": "experiment",
@@ -22,27 +26,30 @@ OF_RECORDS = {
     "tool": "tool",
     "project": "folder",
 }  # by column
+MIXED = (*OF_PARTS, *OF_RECORDS)  # in the order of a mix
 LABEL = "label."
 
 _MOST = 2**43  # of a figure
 _MOST_LABELS = 20  # of a record
 _WHERE = {name: USAGE_COLUMNS.index(name) for name in USAGE_COLUMNS}
-_MODEL, _SOURCE, _STARTED = _WHERE["model"], _WHERE["token_source"], _WHERE["started"]
-_AT_LEAST, _COST, _KNOWN = _WHERE["at_least"], _WHERE["cost"], _WHERE["known_cost"]
-_INPUT, _OUTPUT = _WHERE["input"], _WHERE["output"]
-_COUNTED = tuple(_WHERE[name] for name in FIGURES[:-2])
-_PARTS = tuple((name, _WHERE[name]) for name in OF_PARTS)
-_NOTHING = (None,) * len(FIGURES)
+_time_of = itemgetter(*(_WHERE[name] for name in ("started", "model", "token_source")))
+_values_of = itemgetter(*(_WHERE[name] for name in OF_PARTS))
+_NO_SLOT = (-1, None, None)
+_figures_of = itemgetter(*(_WHERE[name] for name in ("at_least", *FIGURES)))
 
-TotalKey = tuple[str, str, int, str, str]  # dimension, value, slot, model, token source
-Part = tuple[Any, ...]  # at least, unpriced, huge, and the figures
+TotalKey = tuple[str, str, int, str, str, str]  # dimension, value, slot, model, token source, mix
+Labels = tuple[tuple[str, str], ...]  # keys and values
+Slot = tuple[int, str | None, str | None]  # the hour or day, model, token source
+Parts = list[Sequence[Any]]  # rows of usage
 
 
 class UsageTotals:
     """Adds up the usage of records."""
 
     def __init__(self) -> None:
-        self._groups: dict[TotalKey, list[Part]] = defaultdict(list)
+        self._hours: defaultdict[Slot, Parts] = defaultdict(list)
+        self._days: defaultdict[tuple[Slot, tuple[str | None, ...], Labels], Parts] = defaultdict(list)
+        self._uncounted: Counter[str] = Counter()  # records, by labels that are not in the sums
 
     def add(
         self,
@@ -51,57 +58,94 @@ class UsageTotals:
         usage: Iterable[Sequence[Any]],
     ) -> None:
         """Add the usage of a record: its values of OF_RECORDS, its labels, and its rows in the order of USAGE_COLUMNS."""
-        groups = self._groups
-        fixed = [(name, value) for name, value in values.items() if value is not None]
         if len(labels) > _MOST_LABELS:
-            for name, _ in labels:
-                groups[name, "", -1, "", ""].append((0, 0, 1, *_NOTHING))
-        else:
-            fixed += labels
+            self._uncounted.update(name for name, _ in labels)
+            labels = ()
+        of_record, of_labels = tuple(values.values()), tuple(labels)
         for row in usage:
-            part, started = _part(row), row[_STARTED]
-            rest = row[_MODEL] or "", row[_SOURCE] or ""
+            started, model, source = _time_of(row)
             is_dated = started is not None and started >= 0
-            day = (started // DAY if is_dated else -1, *rest)
-            groups[HOURS, "", started // HOUR if is_dated else -1, *rest].append(part)
-            groups[DAYS, "", *day].append(part)
-            for name, value in fixed:
-                groups[name, value, *day].append(part)
-            for name, at in _PARTS:
-                if (value := row[at]) is not None:
-                    groups[name, value, *day].append(part)
+            self._hours[started // HOUR if is_dated else -1, model, source].append(row)
+            day = started // DAY if is_dated else -1, model, source
+            self._days[day, _values_of(row) + of_record, of_labels].append(row)
 
     def rows(self, sign: int = 1) -> list[tuple[Any, ...]]:
         """The sums, in the order of TOTAL_KEYS and TOTAL_COLUMNS; to be added, or with -1 to be taken off.
 
         They are sorted, so that several writers wait for each other in the same order.
         """
-        return [(*key, *_sums(parts, sign)) for key, parts in sorted(self._groups.items(), key=_key)]
+        totals: dict[TotalKey, list[int]] = {}
+        nothing = [0] * (2 * len(FIGURES))
+        for name, count in self._uncounted.items():
+            _add(totals, name, "", _NO_SLOT, "", [count, 0, 0, count, *nothing])
+        for slot, parts in self._hours.items():
+            _add(totals, HOURS, "", slot, "", _sums(parts))
+        for (slot, values, labels), parts in self._days.items():
+            sums, mix = _sums(parts), _mix(values)
+            _add(totals, DAYS, "", slot, "", sums)
+            _add(totals, MIXES, "", slot, mix, sums)
+            for name, value in labels:
+                _add(totals, name, value, slot, "", sums)
+                _add(totals, mixed_label(name), value, slot, mix, sums)
+            for name, known in zip(MIXED, values, strict=True):
+                if known is not None:
+                    _add(totals, name, known, slot, "", sums)
+        return [(*key, *(sign * figure for figure in totals[key])) for key in sorted(totals)]
 
 
-def _key(item: tuple[TotalKey, list[Part]]) -> TotalKey:
-    return item[0]
+def _add(
+    totals: dict[TotalKey, list[int]], dimension: str, value: str, slot: Slot, mix: str, sums: list[int]
+) -> None:
+    time, model, source = slot
+    key = (dimension, value, time, model or "", source or "", mix)
+    totals[key] = [*map(add, totals[key], sums)] if key in totals else sums
 
 
-def _part(row: Sequence[Any]) -> Part:
-    cost, known, source = row[_COST], row[_KNOWN], row[_SOURCE]
-    has_tokens = row[_INPUT] is not None or row[_OUTPUT] is not None
-    unpriced = int(cost is None and has_tokens and source != "partial")
-    figures = (*[row[at] for at in _COUNTED], cost, known if cost is None else cost)
+@lru_cache(maxsize=1024)
+def _mix(values: tuple[str | None, ...]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def _sums(parts: Parts) -> list[int]:
+    """How many parts there are, how many are at least, unpriced and huge; and of each figure its sum, and how many know it."""
+    at_least, *figures, cost, known = zip(*map(_figures_of, parts), strict=True)
+    is_known = None not in cost
+    figures += [cost, cost if is_known else tuple(map(_either, cost, known))]
+    sums = [len(parts), sum(at_least), 0 if is_known else sum(map(_is_unpriced, parts)), 0]
     for figure in figures:
-        if figure is not None and figure >= _MOST:
-            return row[_AT_LEAST], unpriced, 1, *_NOTHING
-    return row[_AT_LEAST], unpriced, 0, *figures
-
-
-def _sums(parts: list[Part], sign: int) -> list[int]:
-    at_least, unpriced, huge, *figures = zip(*parts, strict=True)
-    count = len(parts)
-    sums = [sign * count, sign * sum(at_least), sign * sum(unpriced), sign * sum(huge)]
-    for figure in figures:
-        unknown = figure.count(None)
-        sums += (sign * (sum(filter(None, figure)) if unknown else sum(figure)), sign * (count - unknown))
+        amounts = [amount for amount in figure if amount is not None] if None in figure else figure
+        if amounts and max(amounts) >= _MOST:
+            return [*sums[:3], *_sums_without_huge(parts)]
+        sums += (sum(amounts), len(amounts))
     return sums
+
+
+def _sums_without_huge(parts: Parts) -> list[int]:
+    """How many parts are huge, and the sums of the figures of the others."""
+    others = [part for part in parts if not _is_huge(part)]
+    figures = _sums(others)[4:] if others else [0] * (2 * len(FIGURES))
+    return [len(parts) - len(others), *figures]
+
+
+def _is_huge(part: Sequence[Any]) -> bool:
+    _, *figures, cost, known = _figures_of(part)
+    return any((figure or 0) >= _MOST for figure in (*figures, _either(cost, known)))
+
+
+def _either(cost: int | None, known: int | None) -> int | None:
+    """The cost, or what is known of it."""
+    return known if cost is None else cost
+
+
+def _is_unpriced(part: Sequence[Any]) -> bool:
+    """Whether its tokens are known, and its cost is not."""
+    has_tokens = part[_WHERE["input"]] is not None or part[_WHERE["output"]] is not None
+    return part[_WHERE["cost"]] is None and has_tokens and part[_WHERE["token_source"]] != "partial"
+
+
+def mixed_label(name: str) -> str:
+    """The dimension of the sums of a label by mix."""
+    return f"{MIXES} {name}"
 
 
 def label_value(number: float | None, text: str | None) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.cluster_options import cluster_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option, progress_option
 from runcard.cli.printing import complain, say_done, say_json
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 )
 @progress_option
 @json_option
+@cluster_options
 def command(roots: tuple[str, ...], rebuild: bool, watch: bool, shows_progress: bool, as_json: bool) -> int:
     """Bring the catalog up to date: read every record that changed, in all known stores, or in those at and below ROOT; and the
     test plans of projects.
+
+    ROOT can be the URL of a folder of archives in object storage, such as s3://BUCKET/FOLDER.
 
     Usually you need not run this: questions such as `runcard ls` notice new, changed and deleted records by themselves. It
     finds stores that were made elsewhere, and records that were edited by hand. The catalog is only a cache: it can be

@@ -53,8 +53,13 @@ class _Names(click.ParamType[tuple[str, ...]]):
         from runcard.catalog.columns import COLUMNS, RECORDS  # noqa: PLC0415
 
         before, comma, last = incomplete.rpartition(",")
+        minus = "-" if last.startswith("-") else ""  # --sort -cost
         columns = COLUMNS.get(ctx.params.get("what") or RECORDS, COLUMNS[RECORDS])
-        return [CompletionItem(f"{before}{comma}{name}") for name in columns if name.startswith(last)]
+        return [
+            CompletionItem(f"{before}{comma}{minus}{name}")
+            for name in columns
+            if name.startswith(last.removeprefix("-"))
+        ]
 
 
 @click.command("ls")
@@ -71,7 +76,9 @@ class _Names(click.ParamType[tuple[str, ...]]):
     help="Sort by these columns; -NAME is descending. Default: -started; of plans: project,source,method.",
 )
 @click.option(
-    "--columns", type=_Names(), help="Columns to show, such as id,cost,config.temperature,metric.accuracy."
+    "--columns",
+    type=_Names(),
+    help="Columns to show, such as id,command,cost,config.temperature,metric.accuracy.",
 )
 @click.option(
     "--limit",

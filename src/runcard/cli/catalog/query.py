@@ -8,10 +8,12 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
-from runcard.cli.printing import complain, say, say_json, say_text
+from runcard.cli.printing import complain, say_json, say_text
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runcard.catalog.engine import SqlRows
 
 
@@ -51,7 +53,7 @@ def command(
             say_json({"views": known})
         else:
             for name, columns in known.items():
-                say(f"{name}: {', '.join(columns)}")
+                _say_view(name, columns)
         return ExitCode.OK
     if sql is None:
         raise UsageError(
@@ -78,6 +80,17 @@ def command(
     if found.warning is not None:
         complain("Warning", found.warning)
     return ExitCode.WARNINGS if found.is_cut or found.warning is not None else ExitCode.OK
+
+
+def _say_view(name: str, columns: "Iterable[str]") -> None:
+    """One line, which a terminal gets wrapped between columns."""
+    line = f"{name}: {', '.join(columns)}"
+    if sys.stdout.isatty():
+        import textwrap  # noqa: PLC0415 - only for people
+
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, subsequent_indent="    ", break_long_words=False)
+    say_text(line)
 
 
 def _print_table(found: "SqlRows") -> None:

@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
-from runcard.cli.printing import complain, say_json, say_text
+from runcard.cli.printing import complain, say_empty, say_json, say_text
 from runcard.files import printable
 
 if TYPE_CHECKING:
     from runcard.catalog.searching import FileMatch
     from runcard.operations.catalog.whence import Maker, Whence
+
+_MOST_TO_VERIFY = 3  # records
 
 
 @click.command("whence")
@@ -26,6 +29,8 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
     Files are compared by their content only: FILE may have been renamed or copied since. If several runs made the same
     content, all are listed.
 
+    whence does not verify the records: it believes their checksums. To verify one: runcard verify RECORD.
+
     Exit codes: 0 found, 1 no record made or read it, 2 the catalog could not be brought up to date.
     """
     from runcard.operations.catalog.whence import whence  # noqa: PLC0415
@@ -35,9 +40,24 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
         say_json(found.to_dict())
     else:
         say_text("\n".join(_lines(found)))
+        say_empty(f"not verified; to verify: runcard verify {_to_verify(found)}")
     if found.warning is not None:
         complain("Warning", found.warning)
     return ExitCode.OK if found.warning is None else ExitCode.WARNINGS
+
+
+def _to_verify(found: "Whence") -> str:
+    """The records that are named first, for a shell."""
+    from shlex import quote  # noqa: PLC0415
+
+    matches = [*(maker.match for maker in found.made_by), *found.read_by]
+    paths = dict.fromkeys(match.path for match in matches if match.stored_on in {None, os.uname().nodename})
+    return (
+        " ".join(
+            [*map(quote, islice(paths, _MOST_TO_VERIFY)), *(["…"] if len(paths) > _MOST_TO_VERIFY else [])]
+        )
+        or "RECORD"
+    )
 
 
 def _lines(found: "Whence") -> Iterator[str]:

@@ -104,7 +104,7 @@ class RecordCosts:
         rows = []
         for key, totals in self.groups:
             calls = totals.calls if totals.has_all_calls else None
-            figures = (totals.cost, totals.known_cost, totals.at_least, totals.token_source)
+            figures = (totals.cost, totals.known_cost_beside, totals.at_least, totals.token_source)
             rows.append([*key.values(), calls, *totals.tokens.values(), *figures])
         return CatalogTable(self.groups, columns, rows, len(rows))
 

@@ -7,6 +7,8 @@ from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.experiment_filling import fill_experiments
 from runcard.catalog.filling import FillResult, Progress, fill
 from runcard.catalog.plan_filling import fill_plans
+from runcard.catalog.remote_filling import fill_remote, filled_folders
+from runcard.catalog.transcript_index import forget_changed
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.operations.catalog.open import (
@@ -20,6 +22,7 @@ from runcard.plans.known_projects import has_plans, note_project, project_with_r
 from runcard.plans.project import Project
 from runcard.store import layout
 from runcard.store.known_stores import note_store
+from runcard.store.remote.urls import is_url
 
 _DEEPEST = 8  # folders below a root in which stores are looked for
 
@@ -30,10 +33,14 @@ def index(
     """Bring the catalog up to date with all known stores and projects with plans, or with those at and below `roots`, looking
     at every record and plan.
 
+    A root can be the URL of a folder of archives in object storage; without roots, those that were indexed before are looked at, too.
     With `rebuild` it is emptied first.
     """
-    stores, projects = find_below(roots) if roots else (stores_to_ask(), projects_to_ask())
+    urls = [root for root in roots if is_url(root)]
+    folders = [root for root in roots if not is_url(root)]
+    stores, projects = find_below(folders) if roots else (stores_to_ask(), projects_to_ask())
     with CatalogDatabase(catalog_path()) as database:
+        urls = urls if roots else filled_folders(database)
         if rebuild:
             database.clear()
         done: list[str] = []
@@ -41,7 +48,10 @@ def index(
             note_store(store)
             yield _fill(database, store, done, progress)
             done.append(store)
+        forget_changed(database)
         fill_experiments(database, experiments_to_ask())
+        for url in urls:
+            yield fill_remote(database, url, progress)
         for project in projects:
             note_project(project.root)
             yield fill_plans(database, project)

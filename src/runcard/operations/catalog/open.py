@@ -10,6 +10,7 @@ from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.filling import catch_up, was_read
 from runcard.errors import StoreError
 from runcard.files.user_folders import data_folder
+from runcard.operations.catalog.kept_catalogs import take_catalog, use_catalog
 from runcard.settings import CATALOG, Settings, read_settings
 from runcard.settings.value_types import is_server_url, is_url
 from runcard.store import layout
@@ -131,7 +132,7 @@ def open_catalog(
     """
     sources = _CatalogSources(stores_to_ask() if stores is None else stores, projects, experiments)
     try:
-        with _current_catalog(sources, path, reads_all=reads_all) as database:
+        with use_catalog(_current_catalog(sources, path, reads_all=reads_all)) as database:
             yield database
     except CatalogError as error:
         if error.is_damaged:
@@ -144,7 +145,7 @@ def open_catalog(
 def _current_catalog(sources: _CatalogSources, path: str | None, *, reads_all: bool) -> CatalogDatabase:
     deadline = monotonic() + _PATIENCE
     try:
-        database = CatalogDatabase(path or catalog_path())
+        database = take_catalog(path or catalog_path())
     except StoreError as error:
         if not reads_all or (isinstance(error, CatalogError) and error.is_shared):
             raise

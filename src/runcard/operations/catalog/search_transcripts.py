@@ -1,12 +1,12 @@
 """Find words in transcripts: `runcard ls --text WORDS --transcripts`."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from runcard.catalog.columns import INSTANCES, RECORDS, Column, Columns
-from runcard.catalog.searching import Filters, list_table, unreachable_stores
+from runcard.catalog.searching import Filters, agent_names, list_table, unreachable_stores
 from runcard.catalog.transcript_index import (
     Candidates,
     PartPlace,
@@ -14,6 +14,7 @@ from runcard.catalog.transcript_index import (
     candidates,
     file_version,
     open_record_at,
+    path_of,
     transcripts_of,
     update_index,
 )
@@ -24,7 +25,8 @@ from runcard.operations.catalog.open import open_catalog
 from runcard.store import layout
 
 _OF_A_HIT = {
-    "agent": Column("agent", "", "text"),  # the id of the instance
+    "agent": Column("agent", "", "text"),  # the name of the instance, or else its id
+    "agent_id": Column("agent_id", "", "text"),
     "file": Column("file", "", "text"),
     "line": Column("line", "", "number"),
     "text": Column("text", "", "text"),
@@ -85,8 +87,9 @@ def search_transcripts(  # noqa: PLR0913 - as the options of the command
         known = _OF_A_HIT | {column.name: column for column in found.columns}
         hits = TranscriptHits([known[name] for name in wanted])
         hits.unreachable, hits.warning = tuple(unreachable_stores(database)), database.warning
+        agents = agent_names(database, places.records)
     rows = (dict(zip(names, row, strict=True)) for row in found.rows)
-    _find(hits, rows, places, words, limit)
+    _find(hits, rows, places, words, limit, agents)
     return hits
 
 
@@ -96,6 +99,7 @@ def _find(
     places: Candidates,
     words: WordsToFind,
     limit: int | None,
+    names: Mapping[tuple[str, str | None], str],
 ) -> None:
     for row in rows:
         only = layout.instance_file(row["id"], layout.OUTPUT) if "session" in row else None
@@ -104,11 +108,13 @@ def _find(
                 if len(hits.rows) == limit:
                     hits.has_more = True
                     return
-                own = {"agent": _agent(file), "file": file, "line": line.number, "text": line.text}
+                agent = _agent(file)
+                name = names.get((row["path"], agent)) or agent
+                own = {"agent": name, "agent_id": agent, "file": file, "line": line.number, "text": line.text}
                 hits.rows.append(row | own)
                 hits.matches.append(line.match)
         except (RuncardError, OSError) as error:
-            if os.path.lexists(row["path"]):  # it did not vanish meanwhile
+            if os.path.lexists(path_of(row["path"])):  # it did not vanish meanwhile
                 hits.unread.append((row["path"], str(getattr(error, "message", error))))
 
 

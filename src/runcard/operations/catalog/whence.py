@@ -28,11 +28,14 @@ class SourceFile:
     digest: str
     made_by: "tuple[Maker, ...]"
 
-    def to_dict(self) -> JsonObject:
+    def to_dict(self, reader: FileMatch) -> JsonObject:
+        """As JSON; a maker that started after the reader is marked."""
         return {
             "file": self.path,
             "digest": self.digest,
-            "made_by": [maker.to_dict() for maker in self.made_by],
+            "made_by": [
+                maker.to_dict() | {"started_later": maker.started_after(reader)} for maker in self.made_by
+            ],
         }
 
 
@@ -49,7 +52,7 @@ class Maker:
         return started is not None and reader.started is not None and started > reader.started
 
     def to_dict(self) -> JsonObject:
-        return _entry(self.match) | {"inputs": [source.to_dict() for source in self.inputs]}
+        return _entry(self.match) | {"inputs": [source.to_dict(self.match) for source in self.inputs]}
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,13 @@ def whence(
         sources = _Sources(database)
         made_by = sources.makers(digest, 0)
         read_by = tuple(files_with(database, digest, is_input=True))
+        warning = database.warning
     if not made_by and not read_by:
         raise StoreError(
             f"no known record made or read {printable(target)}",
             hint="records elsewhere are found after: runcard index FOLDER",
         )
-    return Whence(f"sha256:{digest.hex()}", made_by, read_by, database.warning)
+    return Whence(f"sha256:{digest.hex()}", made_by, read_by, warning)
 
 
 def _of_commit(database: CatalogDatabase, revision: str) -> Whence:
