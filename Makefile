@@ -39,4 +39,4 @@ docs: $(READY) ## run every sample in README.md and docs/
 	$(BIN)/python -m pytest tests/docs --no-header -q $(ARGS)
 
 clean: ## remove .venv and all caches
-	rm -rf $(VENV) .venv-bench .clients .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench .venv-validators .clients .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

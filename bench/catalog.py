@@ -1,4 +1,4 @@
-"""The catalog over many sessions: built, brought up to date, asked; compared with reading the documents, with jq and with DuckDB.
+"""The catalog over many sessions: built, brought up to date, asked; compared with reading the documents, jq, DuckDB and MLflow.
 
 The sessions are synthetic, with four instances each. What is compared finds the same sessions.
 """
@@ -13,35 +13,16 @@ from functools import partial
 from pathlib import Path
 
 from bench import peers
+from bench.catalog_questions import DEAR, asked, runs_and_calls, search_index
 from bench.measuring import RUNCARD, BenchError, environment, race, scratch, timed
-from bench.table import Row, Target, Times, at_most, faster
-from runcard.catalog.columns import INSTANCES, RECORDS
+from bench.table import Row, Target, at_most, faster
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import fill
-from runcard.catalog.searching import Filters, list_table
 from runcard.encoding import decode_json
 
 ROLES = ("architect", "backend_developer", "qa_engineer", "general")
 MODELS = ("claude-sonnet-4-5", "claude-haiku-4-5", "gpt-5", "claude-opus-4-1")
 START = datetime(2026, 1, 1, tzinfo=UTC)
-DEAR = 0.199  # dollars: one session in a hundred costs more
-
-COLUMNS = {
-    RECORDS: ("id", "kind", "path", "started", "status", "model", "tokens", "cost", "duration"),
-    INSTANCES: ("session", "id", "name", "role", "model", "status", "tokens", "cost", "duration"),
-}
-QUESTIONS: dict[str, tuple[str, Filters, tuple[str, ...]]] = {
-    "the newest": (RECORDS, Filters(), ("-started",)),
-    "a cost": (RECORDS, Filters(where=f"cost > {DEAR}"), ("-started",)),
-    "a status": (RECORDS, Filters(status="failed"), ("-started",)),
-    "a label": (RECORDS, Filters(where="label.team = ux"), ("-started",)),
-    "words": (RECORDS, Filters(text="ux"), ("-started",)),
-    "the most expensive": (RECORDS, Filters(), ("-cost",)),
-    "by a label": (RECORDS, Filters(), ("-label.team",)),
-    "instances of a role": (INSTANCES, Filters(where="role = architect"), ("-started",)),
-    "instances of a model": (INSTANCES, Filters(model="haiku"), ("-started",)),
-    "the most expensive instances": (INSTANCES, Filters(), ("-cost",)),
-}
 
 
 def measure(*, quick: bool = False) -> Iterator[Row]:
@@ -51,9 +32,11 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
         write_sessions(store, count)
         catalog = folder / "catalog.db"
         yield from _filled(store, catalog, count, 2 if quick else 3)
-        yield _asked(str(catalog), count)
+        yield from asked(str(catalog), count)
         yield from _on_server(store, count)
         yield from _by_command(folder, catalog, count, 3)
+        yield from runs_and_calls(folder)
+        yield search_index(folder)
 
 
 def write_sessions(store: Path, count: int) -> None:
@@ -88,6 +71,7 @@ def _document(number: int, began: datetime) -> dict[str, object]:
             "created_at": start,
             "terminated_at": end,
             "execution_time_seconds": 180,
+            "calls": 5,
             "tokens_used": 1000 + number % 100,
             "tokens": tokens,
             "token_source": "reported",
@@ -142,7 +126,7 @@ def _filled(store: Path, catalog: Path, count: int, rounds: int) -> Iterator[Row
     peer, what = "reading and decoding them", f"the catalog of {count:,} sessions"
     yield Row(f"build {what}", times["build"], peer, times["read"], "s", at_most(2))
     yield Row(
-        f"bring {what} up to date, nothing changed", times["again"], peer, times["read"], "s", at_most(0.2)
+        f"bring {what} up to date, nothing changed", times["again"], peer, times["read"], "s", at_most(0.1)
     )
 
 
@@ -159,25 +143,9 @@ def _on_server(store: Path, count: int) -> Iterator[Row]:
 
         times = race({"build": partial(timed, build)}, 1, slowest=None)["build"]
         yield Row(f"build the catalog of {count:,} sessions on PostgreSQL", times, "", None, "s", None)
-        yield _asked(server.url(), count, " on PostgreSQL")
+        yield from asked(server.url(), count, " on PostgreSQL")
     finally:
         server.remove()
-
-
-def _asked(catalog: str, count: int, where: str = "") -> Row:
-    """The slowest of all questions."""
-    slowest, name = Times.once(0), ""
-    with CatalogDatabase(catalog) as database:
-        for question, (table, filters, sort) in QUESTIONS.items():
-
-            def ask(table: str = table, filters: Filters = filters, sort: tuple[str, ...] = sort) -> float:
-                return timed(list_table, database, table, filters, COLUMNS[table], sort, 50)
-
-            found = race({"ours": ask}, 5)["ours"].scaled(1000)
-            if found.best > slowest.best:
-                slowest, name = found, question
-    work = f"ask the catalog of {count:,} sessions{where}, the slowest of {len(QUESTIONS)} questions: {name}"
-    return Row(work, slowest, "", None, "ms", Target("<=", 50, "ms"))
 
 
 def _by_command(folder: Path, catalog: Path, count: int, rounds: int) -> Iterator[Row]:

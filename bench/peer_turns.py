@@ -12,6 +12,8 @@ from pathlib import Path
 
 Work = Callable[[], object]
 
+RUNS = 10_000  # in which MLflow searches
+
 
 def mlflow(folder: Path) -> Work:
     """One run with two parameters and two metrics, in SQLite, in two batches."""
@@ -25,6 +27,58 @@ def mlflow(folder: Path) -> Work:
             library.log_metrics({"input_tokens": 1000, "output_tokens": 100})
 
     return record
+
+
+def mlflow_search(folder: Path) -> Work:
+    """The newest 50 of 10,000 runs with a metric above a value, in SQLite. The runs are written in bulk: one by one takes minutes."""
+    library = import_module("mlflow")
+    models = import_module("mlflow.store.tracking.dbmodels.models")
+    sqlalchemy = import_module("sqlalchemy")
+    place = f"sqlite:///{folder}/mlflow-search.db"
+    library.set_tracking_uri(place)
+    experiment = library.set_experiment("bench").experiment_id
+    runs = [
+        {
+            "run_uuid": f"{number:032x}",
+            "name": f"run-{number}",
+            "status": "FINISHED",
+            "user_id": "user",
+            "start_time": number * 1000,
+            "end_time": number * 1000 + 500,
+            "lifecycle_stage": "active",
+            "artifact_uri": "none",
+            "experiment_id": int(experiment),
+        }
+        for number in range(RUNS)
+    ]
+    metrics = [
+        {
+            "key": "accuracy",
+            "value": number % 1000 / 1000,
+            "timestamp": 0,
+            "step": 0,
+            "run_uuid": f"{number:032x}",
+        }
+        for number in range(RUNS)
+    ]
+    params = [{"key": "model", "value": "claude-sonnet-4-5", "run_uuid": run["run_uuid"]} for run in runs]
+    with sqlalchemy.create_engine(place).begin() as connection:
+        for model, rows in (
+            (models.SqlRun, runs),
+            (models.SqlLatestMetric, metrics),
+            (models.SqlParam, params),
+        ):
+            connection.execute(sqlalchemy.insert(model), rows)
+    client = library.MlflowClient()
+
+    def search() -> None:
+        found = client.search_runs(
+            [experiment], "metrics.accuracy > 0.95", max_results=50, order_by=["attributes.start_time DESC"]
+        )
+        if len(found) != 50:
+            raise ValueError(f"found {len(found)} runs")
+
+    return search
 
 
 def sacred(folder: Path) -> Work:
@@ -73,6 +127,7 @@ def detect_secrets(folder: Path) -> Work:
 
 WORKS: dict[str, tuple[Callable[[Path], Work], Callable[[], float]]] = {
     "mlflow": (mlflow, time.perf_counter),
+    "mlflow-search": (mlflow_search, time.perf_counter),
     "sacred": (sacred, time.perf_counter),
     "aim": (aim, time.perf_counter),
     "detect-secrets": (detect_secrets, time.process_time),

@@ -20,6 +20,7 @@ class PostgresServer:
 
     def __init__(self) -> None:
         self._binaries = _find_binaries()
+        self._has_tables = False
         self._folder = Path(tempfile.mkdtemp(prefix="runcard-pg-"))
         self._folder.chmod(0o755)
         self._user = _other_user() if os.getuid() == 0 else None
@@ -57,7 +58,30 @@ class PostgresServer:
     def empty_database(self) -> str:
         """The URL of a database without a catalog."""
         self.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+        self._has_tables = False
         return self.url()
+
+    def cleared_database(self) -> str:
+        """The URL of a database whose catalog has no rows, which takes less time than to make its tables again."""
+        if not self._has_tables:
+            self.empty_database()
+            self._has_tables = True  # who uses it makes them
+            return self.url()
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            sql = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)"
+            tables = [name for (name,) in connection.execute(sql, (SCHEMA,))]
+            statements = [_clearing(name) for name in tables]
+            connection.execute("; ".join([f"SET search_path TO {SCHEMA}", *statements]))
+        return self.url()
+
+
+def _clearing(table: str) -> str:
+    if table.startswith("transcript_"):
+        return f"DROP TABLE {table}"  # made by the first search
+    if table == "next_record":
+        return "UPDATE next_record SET number = 1"
+    again = f"; ALTER TABLE {table} ALTER COLUMN id RESTART" if table in {"stores", "projects"} else ""
+    return f"DELETE FROM {table}{again}"  # noqa: S608 - names of our own
 
 
 def _find_binaries() -> Path:

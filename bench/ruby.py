@@ -94,7 +94,7 @@ def _parts_of_a_project(*, quick: bool) -> Iterator[Row]:
     yield Row(work, columns[0], "the same files alone", columns[1], "s CPU", at_most(1.3))
     work = f"plan validate of {len(plans):,} plans"
     peer = f"plan targets of their {len(sources)} sources, each parsed once"
-    yield Row(work, columns[2], peer, columns[3], "s CPU", Target("<=", 10.0, "s CPU"))
+    yield Row(work, columns[2], peer, columns[3], "s CPU", Target("<=", 6.0, "s CPU"))
 
 
 def _shop(root: Path, count: int) -> list[str]:

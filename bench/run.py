@@ -3,7 +3,8 @@
 make bench                     everything at full size, about 15 minutes on two quiet cores
 make bench ARGS=--quick        smaller sizes, about 3 minutes
 make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
-                               collecting, archiving, verifying, journals, plans, ruby, transcripts, catalog, mcp
+                               collecting, archiving, remote, verifying, spreading, scaling, anchoring, signing, journals, plans,
+                               ruby, transcripts, catalog, mcp, page
 make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from bench import (
+    anchoring,
     archiving,
     catalog,
     collecting,
@@ -27,11 +29,16 @@ from bench import (
     masking,
     mcp,
     metering,
+    page,
     plans,
     recording,
+    remote,
     results,
     ruby,
     running,
+    scaling,
+    signing,
+    spreading,
     startup,
     transcripts,
     verifying,
@@ -56,13 +63,19 @@ PARTS: dict[str, Part] = {
     "masking": masking.measure,
     "collecting": collecting.measure,
     "archiving": archiving.measure,
+    "remote": remote.measure,
     "verifying": verifying.measure,
+    "spreading": spreading.measure,
+    "scaling": scaling.measure,
+    "anchoring": anchoring.measure,
+    "signing": signing.measure,
     "journals": journals.measure,
     "plans": plans.measure,
     "ruby": ruby.measure,
     "transcripts": transcripts.measure,
     "catalog": catalog.measure,
     "mcp": mcp.measure,
+    "page": page.measure,
 }
 OPTIONS = {"--quick", "--save"}
 

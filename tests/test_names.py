@@ -18,7 +18,17 @@ def words(text: str) -> set[str]:
 
 
 # A subject has a folder of the same name in each of these layers. `store` has those that are something on disk.
-SUBJECTS = {"runs", "sessions", "archives", "amendments", "checks", "experiments", "plans", "agents"}
+SUBJECTS = {
+    "runs",
+    "sessions",
+    "archives",
+    "amendments",
+    "checks",
+    "experiments",
+    "plans",
+    "agents",
+    "signatures",
+}
 LAYERS = {
     PACKAGE / "operations": SUBJECTS,
     PACKAGE / "cli": SUBJECTS,
@@ -91,7 +101,7 @@ def test_a_layer_has_a_folder_for_each_subject(layer: Path) -> None:
 def test_tests_have_the_folders_of_the_package() -> None:
     """Operations are tested in the folders of their subjects, the other layers in a folder of their own."""
     layers = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
-    others = {"acceptance", "attacks", "corpus", "docs", "meter"}
+    others = {"acceptance", "attacks", "cluster", "corpus", "docs", "meter", "vectors"}
     folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= layers | SUBJECTS | others
     assert layers - {"operations"} <= folders

@@ -7,6 +7,7 @@ A record is a directory of plain files. The packages are layers; a module import
     operations            one module for each public verb; returns results, never prints
     recording             recording a run while it happens, and closing it
     views, child_process  records as Markdown and on the terminal; starting a command
+    interop               records in the formats of other tools
     store, observe        records on disk; facts about the machine, git, the process and API clients
     plans                 test plans and the Ruby source they describe
     settings              configuration
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from runcard.operations.archives.restore import restore
     from runcard.operations.archives.rm import rm
     from runcard.operations.catalog.catalog import Catalog
+    from runcard.operations.catalog.export_dataset import export_dataset
     from runcard.operations.checks.diff import diff
     from runcard.operations.checks.load import load
     from runcard.operations.checks.show import show
@@ -106,6 +108,7 @@ _HOMES = {
     "delete_experiment": "operations.experiments.delete",
     "diff": "operations.checks.diff",
     "export": "operations.runs.export",
+    "export_dataset": "operations.catalog.export_dataset",
     "import_sessions": "operations.sessions.import_sessions",
     "list_experiments": "operations.experiments.list",
     "load": "operations.checks.load",
@@ -159,6 +162,7 @@ __all__ = [
     "delete_experiment",
     "diff",
     "export",
+    "export_dataset",
     "import_sessions",
     "list_experiments",
     "load",

@@ -93,7 +93,7 @@ def finished(
 # The interpreter may lie where only root can read: it is started as root, loads what it needs, and gives its rights up.
 _AS_USER = """\
 import io, os, sys
-import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
+import runcard.files.rename_noreplace, runcard.operations.amendments.migrate_many
 from runcard.cli import app, main, batch
 from runcard.cli.amendments import migrate
 from runcard.documents.reader import KINDS, parse_document

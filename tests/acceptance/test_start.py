@@ -137,13 +137,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [
-        (["show", "CLOSED"], 80),
-        (["show", "CLOSED", "--json"], 80),
-        (["verify", "CLOSED"], 108),
+        (["show", "CLOSED"], 82),
+        (["show", "CLOSED", "--json"], 82),
+        (["verify", "CLOSED"], 111),
         (["validate", "CLOSED"], 74),
-        (["archive", "--dry-run", "CLOSED"], 138),
-        (["extract", "ARCHIVED", "README.md"], 113),
-        (["restore", "ARCHIVED", "--to", "restored"], 143),
+        (["archive", "--dry-run", "CLOSED"], 141),
+        (["extract", "ARCHIVED", "README.md"], 116),
+        (["restore", "ARCHIVED", "--to", "restored"], 146),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -170,7 +170,7 @@ def test_a_question_with_nothing_new_loads_no_reader(runs: dict[str, str]) -> No
     place = Path(runs["CLOSED"]).parent.parent
     _modules("ls", place=place)  # it is read now
     modules = _modules("ls", place=place)
-    assert len(_of_runcard(modules)) <= 77
+    assert len(_of_runcard(modules)) <= 80
     own = {
         "catalog.reading",
         "catalog.rows",
@@ -220,3 +220,32 @@ def test_the_modules_of_the_command_can_be_run(module: str) -> None:
         check=True,
     )
     assert done.stdout == f"runcard {__version__}\n"
+
+
+_RECORDS = """\
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+import runcard
+with runcard.record(strict=True):
+    before = len(opened)
+after = [path for path in opened[before:] if path.endswith("runcard.toml")]
+print(len(after), *sys.modules)
+"""
+
+
+def test_a_run_that_is_not_signed_pays_nothing_for_signatures(tmp_path: Path) -> None:
+    (tmp_path / "runcard.toml").write_text('outputs = "outputs"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", _RECORDS],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT,
+        check=True,
+    )
+    readings, *modules = done.stdout.split()
+    assert readings == "0"  # at closing, the settings are known
+    paid = {name for name in modules if name.startswith(("runcard.signing", "cryptography"))}
+    assert paid | ({"runcard.recording.record_signature"} & set(modules)) == set()

@@ -83,7 +83,7 @@ def test_quiet_leaves_errors_warnings_and_data(put: Put, run: Path) -> None:
 
 def test_verbose_shows_how_much_was_read_and_tracebacks(run: Path, tmp_path: Path) -> None:
     done = runcard("verify", "-v", run)
-    assert re.search(r"intact, complete\n  [0-9]+ files, 20\.0 MB\n", done.text)
+    assert re.search(r"not time-stamped\n  [0-9]+ files, 20\.0 MB\n", done.text)
     assert runcard("-v", "verify", run).text == done.text
     missing = tmp_path / "missing"
     assert "Traceback" not in runcard("show", missing).messages

@@ -263,6 +263,34 @@ def test_a_file_that_is_edited_meanwhile_is_left_alone() -> None:
     assert tree() == {".claude": None, ".claude/settings.json": b'{"a": 2}\n'}
 
 
+def test_no_file_is_touched_if_another_one_was_changed_meanwhile() -> None:
+    """A process that wrote the first and put it back would take away what a second `install` has found in it."""
+    path = put(".claude/settings.json", b'{"a": 1}\n')
+    plans = [plan_install("claude-code")]
+    assert len(plans[0].changes) == 2
+    put(".mcp.json", b"{}\n")
+    before = path.stat()
+    with pytest.raises(Exception, match="was changed meanwhile: nothing was written"):
+        carry_out(plans)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_several_processes_install_at_once(tmp_path: Path) -> None:
+    path = put(".claude/settings.json", b'{"a": 1}\n')
+    for _ in range(3):
+        command = [sys.executable, "-m", "runcard", "install", "claude-code", "--yes"]
+        several = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)
+        ]
+        for process in several:
+            process.communicate()
+        assert 0 in [process.returncode for process in several]
+        assert b"hook_note" in path.read_bytes()
+        assert b"runcard" in (tmp_path / ".mcp.json").read_bytes()
+        done = subprocess.run([*command[:3], "uninstall", "claude-code", "--yes"], check=False)
+        assert (done.returncode, path.read_bytes()) == (0, b'{"a": 1}\n')
+
+
 def test_a_file_that_becomes_a_link_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = put(".claude/settings.json", b"{}\n")
     plans = [plan_install("claude-code")]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -392,3 +393,24 @@ def test_events_have_a_meaning() -> None:
         "session.idle",
     }
     assert {name for setup in SETUPS.values() for name in setup.events} == known
+
+
+def test_the_import_of_a_hook_reads_only_files_that_can_have_calls_of_the_session(home: Path) -> None:
+    session_with_sub_agent(home / ".claude")
+    other = claude(home / ".claude", reply("msg_90", 0, text("x"), session=FORK), name=f"{FORK}.jsonl")
+    with other.open("ab") as file:
+        file.write(b'{"type": "assistant", "message": {"usage"\n')  # which whoever reads it reports
+    whole = import_sessions("claude-code", [home / ".claude"], artifacts="all")
+    assert [part.path for part in whole.unread] == [str(other)]
+    for changed, is_read in (("2026-10-01", False), ("2026-11-20", True)):  # before and after the session
+        moment = datetime.fromisoformat(f"{changed}T00:00:00+00:00").timestamp()
+        os.utime(other, (moment, moment))
+        report = import_sessions("claude-code", session=FIRST, artifacts=changed, recorded_by="hook")
+        assert bool(report.unread) is is_read
+        (stored_one,) = report.sessions
+        (same,) = (each for each in whole.sessions if each.session == FIRST)
+        assert stored_one.document is not None
+        assert same.document is not None
+        documents = [each.to_dict() for each in (stored_one.document, same.document)]
+        assert documents[0]["execution_summary"] == documents[1]["execution_summary"]
+        assert documents[0]["sources"] == documents[1]["sources"]

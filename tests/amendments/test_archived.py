@@ -59,6 +59,13 @@ def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(
     assert done.err == f"Warning: {packed} still contains the removed data: archive the record again\n"
     said = verdict(run.parent)
     assert (said["intact"], said["complete"]) == (True, True)
+    for place in (packed, *([] if folder else [run.parent])):
+        assert (
+            "notes.txt: this archive still has it; in the restored record it was withheld by "
+            in cli("verify", place).out
+        )
+    archive(run, to=folder and tmp_path / folder)
+    assert "still has it" not in cli("verify", packed).out
 
 
 def test_a_look_into_an_archive_changes_nothing(cli: Cli, run: Path, session: Path) -> None:

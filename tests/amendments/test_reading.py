@@ -70,7 +70,7 @@ def test_a_file_that_was_amended_is_accepted_and_it_is_said_by_whom_and_why(cli:
     done = cli("verify", run)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:2] == [
-        f"{run}: intact, complete",
+        f"{run}: intact, complete, not signed, not time-stamped",
         "  notes.txt: amended by ada because a customer asked for it [amended]",
     ]
     said = verdict(run)
@@ -234,8 +234,8 @@ def test_amended_files_are_told_also_where_something_else_is_wrong(cli: Cli, run
     amend(run, ("redaction", redact(run, "notes.txt", b"")))
     (run / "personas" / "1.json").unlink()
     done = cli("verify", run)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.splitlines()[1:] == [
+    assert (done.code, done.err) == (1, "")
+    assert done.out.splitlines()[1:] == [
         "  personas/1.json: the file is missing [missing]",
         "  notes.txt: amended by ada because a customer asked for it [amended]",
     ]

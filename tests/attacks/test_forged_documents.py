@@ -280,7 +280,7 @@ def test_records_of_the_version_before_are_well(here: Path) -> None:
     code, report = verify("outputs", "artifacts", cwd=here)
     assert (code, report["intact"], report["complete"]) == (0, True, True)
     assert kinds(report) == {"amended", "withheld", "limits"}
-    assert report["records"] >= 28
+    assert len(report["records"]) >= 28
     for record in [*(here / "outputs").glob("2*"), *(here / "artifacts").glob("2*")]:
         if not (record / "amendments.jsonl").exists():  # whose old bytes are in the store
             assert verify(alone(record, here))[0] == 0, record

@@ -53,8 +53,8 @@ def test_the_last_runs_removed_with_their_entries(outputs: Path, pin: Path, cli:
     assert pin.read_bytes() == seen
     done = cli("verify", outputs, "--pin", pin)
     assert done.code == 1
-    assert "the ledger was shortened" in done.err
-    assert "delete the file and pin again" in done.err
+    assert "the ledger was shortened" in done.out
+    assert "delete the file and pin again" in done.out
     pin.unlink()
     assert verify(outputs, "--pin", pin)[0] == 0
 

@@ -302,5 +302,8 @@ def test_every_setting_says_whether_a_repository_may_set_it() -> None:
     assert {setting.key for setting in ALL if setting.guard is None} == {
         "artifacts.compress",
         "artifacts.timeout",
+        "export.author",
+        "export.license",
         "masking.patterns",
+        "plans.tags",
     }

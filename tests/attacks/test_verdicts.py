@@ -45,7 +45,7 @@ def drop_from_index(store: Path) -> None:
 
 def test_a_store_that_is_well(store: Path) -> None:
     code, report = verify(store)
-    assert (code, report["records"], report["findings"]) == (0, 3, [])
+    assert (code, len(report["records"]), report["findings"]) == (0, 3, [])
 
 
 def test_an_index_entry_removed_and_garbage_in_its_archive(store: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_index_entry_removed_and_garbage_in_its_archive(store: Path) -> None:
 def test_an_index_entry_removed(store: Path) -> None:
     drop_from_index(store)
     code, report = verify(store)
-    assert (code, report["records"], report["intact"]) == (1, 3, False)
+    assert (code, len(report["records"]), report["intact"]) == (1, 3, False)
     assert any("the index lacks the archive 20" in one for one in messages(report, "document"))
 
 
@@ -72,7 +72,7 @@ def test_one_flipped_bit_anywhere_in_the_index(store: Path) -> None:
     for place in places:
         index(store).write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 7]) + data[place + 1 :])
         results = list(runcard.verify(store))
-        assert summary(results)["records"] == 3, place
+        assert len(summary(results)["records"]) == 3, place
         told += any(one.verdict.exit_code for one in results)
     assert told > len(places) / 2
 
@@ -81,16 +81,16 @@ def test_one_flipped_bit_anywhere_in_the_index(store: Path) -> None:
 def test_a_flipped_bit_that_empties_the_index(store: Path, name: str) -> None:
     index(store).write_bytes(index(store).read_bytes().replace(b"archived_runs", name.encode()))
     code, report = verify(store)
-    assert (code, report["records"]) == (1, 3)
+    assert (code, len(report["records"])) == (1, 3)
 
 
 def test_an_index_that_cannot_be_read(store: Path) -> None:
     index(store).write_bytes(b"{")
     code, report = verify(store)
-    assert (code, report["records"], report["intact"]) == (1, 3, False)
+    assert (code, len(report["records"]), report["intact"]) == (1, 3, False)
     assert any("is damaged" in one for one in messages(report, "document"))
     code, report = verify(archives(store)[0])
-    assert (code, report["records"], kinds(report)) == (1, 1, {"document"})
+    assert (code, len(report["records"]), kinds(report)) == (1, 1, {"document"})
 
 
 def test_an_index_that_is_a_fifo_or_a_link(store: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_index_that_is_a_fifo_or_a_link(store: Path) -> None:
 def test_an_index_that_is_gone(store: Path) -> None:
     index(store).unlink()
     code, report = verify(store)
-    assert (code, report["records"], report["complete"]) == (1, 3, False)
+    assert (code, len(report["records"]), report["complete"]) == (1, 3, False)
     assert messages(report, "missing") == ["the index of archives is missing"]
 
 
@@ -174,7 +174,7 @@ def test_an_archive_that_nobody_knows(store: Path, here: Path) -> None:
     for place in ("2020-01/strange.tar.gz", "strange.tar.gz"):
         (store / "archive" / place).write_bytes(strange.read_bytes())
     code, report = verify(store)
-    assert (code, report["records"], report["intact"]) == (1, 5, False)
+    assert (code, len(report["records"]), report["intact"]) == (1, 5, False)
     assert messages(report, "unexpected").count("neither the index nor the ledger has this archive") == 2
     assert any("does not know this run" in one for one in messages(report, "ledger"))
 
@@ -183,7 +183,7 @@ def test_archives_that_are_no_regular_files(store: Path) -> None:
     os.mkfifo(store / "archive" / "pipe.tar.gz")
     (store / "archive" / "link.tar.gz").symlink_to(archives(store)[0])
     code, report = verify(store)
-    assert (code, report["intact"], report["records"]) == (1, False, 3)
+    assert (code, report["intact"], len(report["records"])) == (1, False, 3)
     assert len(messages(report, "link")) == 2
 
 
@@ -193,7 +193,7 @@ def test_a_link_in_the_way_of_an_archive(store: Path, here: Path) -> None:
     month.rename(here / "outside")
     month.symlink_to(here / "outside")
     code, report = verify(store)
-    assert (code, report["records"]) == (1, 1)
+    assert (code, len(report["records"])) == (1, 1)
     assert len(messages(report, "link")) == 2
 
 
@@ -201,7 +201,7 @@ def test_an_archive_elsewhere_in_the_store_is_read(here: Path) -> None:
     outputs = here / "outputs"
     packed = archive(small_run(outputs), to=outputs / "older").archive
     code, report = verify(outputs)
-    assert (code, report["records"], report["findings"]) == (0, 1, [])
+    assert (code, len(report["records"]), report["findings"]) == (0, 1, [])
     packed.write_bytes(b"garbage")
     assert verify(outputs)[0] == 1
 
@@ -211,16 +211,17 @@ def test_an_archive_outside_of_the_store_is_not_opened_because_a_ledger_says_so(
     packed = archive(small_run(outputs), to=here / "elsewhere").archive
     packed.write_bytes(b"garbage")
     code, report = verify(outputs)
-    assert (code, report["records"], kinds(report)) == (0, 0, {"limits"})
+    assert (code, len(report["records"]), kinds(report)) == (0, 0, {"limits"})
     assert "is outside of the store" in messages(report, "limits")[0]
     assert verify(packed)[0] == 1
 
 
 def test_the_folder_of_archives_alone(store: Path) -> None:
-    assert verify(store / "archive") == (0, {**verify(store / "archive")[1], "records": 2, "findings": []})
+    code, report = verify(store / "archive")
+    assert (code, len(report["records"]), report["findings"]) == (0, 2, [])
     drop_from_index(store)
     code, report = verify("archive", cwd=store)
-    assert (code, report["records"]) == (1, 2)
+    assert (code, len(report["records"])) == (1, 2)
 
 
 def test_sessions_as_well(here: Path) -> None:

@@ -51,6 +51,17 @@ def test_a_run_its_copy_its_archive_and_its_bundle_are_identical(
         assert (outcome.code, outcome.out) == (0, ""), outcome.err
 
 
+def test_a_copy_whose_files_were_changed_is_not_the_same(cli: Cli, outputs: Path, tmp_path: Path) -> None:
+    run = record(outputs)
+    forged = shutil.copytree(run, tmp_path / "forged")
+    (forged / "out.txt").write_text("better\n")
+    outcome = cli("diff", run, forged)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert f"Warning: {forged} fails verification: out.txt: " in outcome.err
+    found = json.loads(cli("diff", run, forged, "--json").out)
+    assert (found["identical"], [each["path"] for each in found["damaged"]]) == (False, [str(forged)])
+
+
 def test_everything_that_differs_is_named(outputs: Path) -> None:
     first = record(outputs, config={"a": {"b": 1}, "same": 1}, labels={"team": "ux"})
     with runcard.record(

@@ -26,7 +26,7 @@ def test_a_session_on_one_screen(cli: Cli, session: Path) -> None:
 
 def test_a_session_for_programs(cli: Cli, session: Path) -> None:
     said = json.loads(cli("show", "--json", session).out)
-    assert list(said) == ["path", "amendments", "document"]
+    assert list(said) == ["path", "amendments", "signatures", "document"]
     assert said["document"] == json.loads((session / "metadata.json").read_text())
 
 

@@ -242,19 +242,19 @@ from runcard.cli.main import main
 from runcard.operations.checks import verify_directories
 from runcard.parallel import forks
 forks.cores, forks.START_AFTER = (lambda: 2), 0.0
-mother, check = os.getpid(), verify_directories.verify_directory
+mother, check = os.getpid(), verify_directories._check_files
 
 deed, first = sys.argv[1:3]
 
-def in_fork(path, *others):
+def in_fork(path, *others, **options):
     if os.getpid() != mother and os.path.basename(path) >= first:
         if deed == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         os.write(2, b"at work in %d\\n" % os.getpid())
         time.sleep(600)
-    return check(path, *others)
+    return check(path, *others, **options)
 
-verify_directories.verify_directory = in_fork
+verify_directories._check_files = in_fork
 sys.argv[1:] = ["verify", sys.argv[3]]
 sys.exit(main())
 """

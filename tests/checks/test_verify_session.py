@@ -17,6 +17,7 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.checks.verify import summary, verify
 from runcard.store.sessions.directory import Modes, SessionDirectory
+from runs.runs import complaints
 from sessions.build import CODER, LEAD, change, make_session
 
 Kinds = set[tuple[str, str]]
@@ -42,9 +43,11 @@ def test_a_session_that_is_well(cli: Cli, session: Path) -> None:
     for path in (session, session / "metadata.json"):
         done = cli("verify", path)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith(f"{session}: intact, complete\nNot signed: ")
+        assert done.out.startswith(
+            f"{session}: intact, complete, not signed, not time-stamped\nIntact means "
+        )
     report, code = judged(session.parent)
-    assert (code, report["records"], report["findings"]) == (0, 1, [])
+    assert (code, len(report["records"]), report["findings"]) == (0, 1, [])
 
 
 def test_a_store_of_many_sessions_and_its_ledger(tmp_path: Path) -> None:
@@ -52,10 +55,9 @@ def test_a_store_of_many_sessions_and_its_ledger(tmp_path: Path) -> None:
     first = make_session(store)
     make_session(store)  # the same team again
     make_session(store, "other")
-    assert judged(store) == (
-        {"intact": True, "complete": True, "signed": None, "records": 3, "findings": []},
-        0,
-    )
+    report, code = judged(store)
+    assert (code, len(report["records"]), report["findings"]) == (0, 3, [])
+    assert (report["intact"], report["complete"], report["signed"]) == (True, True, None)
     shutil.rmtree(first)
     report, code = judged(store)
     assert (report["intact"], report["complete"], code) == (True, False, 1)
@@ -211,7 +213,9 @@ def test_a_session_that_the_ledger_lacks_is_something_to_know(cli: Cli, session:
     added = make_session(session.parent, "new", ledger=False)
     done = cli("verify", session.parent)
     assert done.code == 2
-    assert done.err == f"Warning: {added}: the ledger of the store does not know this session [ledger]\n"
+    assert complaints(done.out) == [
+        f"Warning: {added}: the ledger of the store does not know this session [ledger]"
+    ]
 
 
 def test_a_ledger_that_was_cut_before_an_entry_that_a_session_saw(tmp_path: Path) -> None:
@@ -284,10 +288,12 @@ def test_what_a_collection_left_is_open(cli: Cli, session: Path) -> None:
     shutil.copy(session / "audit.jsonl", place)
     done = cli("verify", session.parent)
     assert done.code == 2
-    assert done.err == (
-        f"Warning: {place}: the session is not complete:"
-        " its collection was interrupted; the next one removes what it left [open]\n"
-    )
+    assert complaints(done.out) == [
+        (
+            f"Warning: {place}: the session is not complete:"
+            " its collection was interrupted; the next one removes what it left [open]"
+        )
+    ]
     report, code = judged(place)
     assert (report["intact"], report["complete"], code) == (True, False, 2)
     assert [(one["kind"], one["record"]) for one in report["findings"]] == [("open", ".open/team-2.0a1b2c3d")]
@@ -302,7 +308,8 @@ def test_a_session_that_is_being_collected_is_open(cli: Cli, tmp_path: Path) -> 
     with SessionDirectory(str(store), "team-1", datetime.now(UTC), Modes(0o700, 0o600)):
         done = cli("verify", store)
         assert done.code == 2
-        assert done.err.endswith(": the session is not complete: it is being collected [open]\n")
+        (warning,) = complaints(done.out)
+        assert warning.endswith(": the session is not complete: it is being collected [open]")
         assert judged(store / ".open")[1] == 2
 
 
@@ -329,8 +336,8 @@ def test_an_instance_alone_cannot_be_verified(cli: Cli, session: Path) -> None:
 def test_names_that_are_hostile_do_not_reach_the_terminal(cli: Cli, session: Path) -> None:
     (session / "instances" / LEAD / "workspace" / "\x1b[31mred\n").write_text("x")
     done = cli("verify", session)
-    assert "\\x1b[31mred\\n: the file was not there when the session was closed [unexpected]" in done.err
-    assert "\x1b" not in done.err
+    assert "\\x1b[31mred\\n: the file was not there when the session was closed [unexpected]" in done.out
+    assert "\x1b" not in done.out
 
 
 def test_names_of_every_kind_and_paths_of_any_length(cli: Cli, tmp_path: Path) -> None:

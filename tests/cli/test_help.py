@@ -124,7 +124,7 @@ def test_a_missing_choice_is_told_on_one_line(cli: Cli) -> None:
     done = cli("schema")
     assert done.code == 64
     assert (
-        "Choose from: archive-index, generation, instance, manifest, session-spec, team, testplan\n"
+        "Choose from: anchor, anchor-proof, archive-index, generation, instance, ledger-statement, manifest, record-statement, session-spec, team, testplan\n"
         in done.err
     )
     assert len(done.err.splitlines()) == 2

@@ -86,7 +86,7 @@ def test_the_exit_codes_are_those_of_the_code(page: str) -> None:
 
 
 def test_the_findings_of_verify_are_those_of_the_code() -> None:
-    """Those about the ledger have no verdict of their own: it depends on what was found."""
+    """Those about ledgers and anchors have no verdict of their own: it depends on what was found."""
     words = {INTACT: "not intact", COMPLETE: "not complete", None: ""}
     told = [
         (code(row["kind"]), row["verdict"], int(row["exit code"]))
@@ -97,8 +97,13 @@ def test_the_findings_of_verify_are_those_of_the_code() -> None:
         ("ledger", words[COMPLETE], ExitCode.FAILED),
         ("ledger", "", ExitCode.WARNINGS),
     }
+    anchor = {
+        ("anchor", words[INTACT], ExitCode.FAILED),
+        ("anchor", words[COMPLETE], ExitCode.FAILED),
+        ("anchor", "", ExitCode.OK),
+    }
     rules = {(kind, words[broken], code_for_severity(bad)) for kind, (bad, broken) in RECORD_RULES.items()}
-    assert set(told) == ledger | rules
+    assert set(told) == ledger | anchor | rules
     assert len(told) == len(set(told))
 
 

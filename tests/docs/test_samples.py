@@ -14,9 +14,12 @@ import pytest
 from docs import pretend_claude
 from docs.pages import PAGES, ROOT, Block, blocks, name, prose
 from docs.sessions import Step, matches, matches_kind, run_console, run_python, steps
+from s3_server import s3_server_process
 
 EXAMPLES = sorted(
-    path for pattern in ("*.json", "check_journal.*") for path in (ROOT / "examples").glob(pattern)
+    path
+    for pattern in ("*.json", "check_journal.*", "verify-run/*.sh")
+    for path in (ROOT / "examples").glob(pattern)
 )
 SPOKEN = [page for page in PAGES if blocks(page, "console", "python")]
 
@@ -39,7 +42,7 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     for example in EXAMPLES:
         shutil.copy(example, tmp_path)
     monkeypatch.chdir(tmp_path)
-    with _claude(samples, tmp_path_factory, monkeypatch):
+    with _claude(samples, tmp_path_factory, monkeypatch), _s3(samples, tmp_path_factory, monkeypatch):
         _run_samples(samples, tmp_path, name(page))
 
 
@@ -56,6 +59,27 @@ def _claude(
     with pretend_claude.provider() as url:
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        yield
+
+
+@contextmanager
+def _s3(
+    samples: list[Block], folders: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """For a page that uses object storage: a server on this machine, with a bucket."""
+    if not any("$ runcard" in sample.text and "s3://" in sample.text for sample in samples):
+        yield
+        return
+    boto3 = pytest.importorskip("boto3")
+    with s3_server_process(folders.mktemp("s3")) as port:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}"),
+            ("AWS_ACCESS_KEY_ID", "docs"),
+            ("AWS_SECRET_ACCESS_KEY", "docs"),
+            ("AWS_REGION", "us-east-1"),
+        ):
+            monkeypatch.setenv(name, value)
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="records")
         yield
 
 

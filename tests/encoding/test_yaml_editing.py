@@ -8,7 +8,11 @@ from hypothesis import given, settings
 
 from encoding.plain_data import exactly, randoms, values
 from runcard.encoding import BOM
+from runcard.encoding.json.writer import to_bytes
+from runcard.encoding.limits import NONE
 from runcard.encoding.yaml import decode_yaml, edit_yaml
+from runcard.encoding.yaml.composer import compose
+from runcard.encoding.yaml.edit import _Editor, _with_sections
 from runcard.encoding.yaml.writer import block, encode_key, flow, inline
 from runcard.errors import EncodingError
 
@@ -238,3 +242,18 @@ def test_any_text_can_be_changed_to_say_anything(old: Any, fresh: Any, random: R
     found = edit_yaml(text, new)
     assert exactly(decode_yaml(found)) == exactly(new)
     assert found.count(b"# last") == text.count(b"# last")
+
+
+@given(values, randoms)
+@settings(max_examples=60, deadline=None)
+def test_a_section_that_is_added_without_positions_stands_where_the_editor_puts_it(
+    value: Any, random: Random
+) -> None:
+    old = {"first": 1, "second": value, "third": ["a: b", "\n second: x"]}
+    text = "".join(f"{line}\n" for line in block(old)).encode()
+    keys = list(old)
+    keys.insert(random.randint(1, 3), "added")
+    new = {key: old.get(key, {"completed": True, "errors": []}) for key in keys}
+    found = _with_sections(text, new)
+    assert found in (None, to_bytes(_Editor(text.decode()).edited(compose(text.decode(), NONE), new)))
+    assert found is not None or b"\n\n" in text or b"#" in text or b"\r" in text

@@ -3,14 +3,16 @@
 import random
 import re
 import string
-from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from runcard.masking.rules import KEY_PREFIXES, KeyPrefix
 from runcard.masking.secret_scanner import SecretScanner, scan_patterns, secret_in
+
+op: Any = import_module("re._constants")  # private, and so without types
+_parser: Any = import_module("re._parser")
 
 PEM_BODY = b"\n".join([b"MIIEpAIBAAKCAQEAqKpRgnn6yq2k8Zt0vW3nXyBq7Lr1DfHs5Jm9TcGuEwPxVbRa"] * 20)
 KEY = b"sk-ant-api03-" + b"Zq7" * 30

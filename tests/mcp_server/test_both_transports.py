@@ -1,5 +1,6 @@
 """The client of the official package calls every tool over stdio and over HTTP. It checks each answer against its schema."""
 
+import re
 import sys
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+import runcard
 from acceptance.command import environment
 from mcp_server.every_tool import calls, make_project, with_run
 from mcp_server.http_server import HttpServer
@@ -80,3 +82,57 @@ def test_a_wrong_id_is_an_error_with_a_hint(transport: Transport, tmp_path: Path
             assert answer["total"] == 2  # the server goes on, and nothing was made
 
     anyio.run(work)
+
+
+@pytest.fixture(scope="module")
+def large_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 4 GiB: it takes more than a moment to verify."""
+    place = tmp_path_factory.mktemp("large")
+    with runcard.record(place / "outputs", strict=True) as run:
+        for number in range(4):
+            with (run.path / f"large-{number}.bin").open("wb") as file:
+                file.truncate(1 << 30)
+    return place
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_progress_is_reported_and_cancelling_ends_the_work(transport: Transport, large_run: Path) -> None:
+    reports: list[tuple[float, float | None]] = []
+
+    async def work() -> None:
+        async with _Connection(transport, large_run) as client:
+            with anyio.CancelScope() as scope:
+
+                async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                    reports.append((progress, total))
+                    if len(reports) == 2:
+                        scope.cancel()
+
+                await client.call_tool("verify_record", {"record": "@latest"}, progress_callback=note)
+            assert scope.cancelled_caught
+            answer: Any = (await client.call_tool("list_records", {})).structured_content
+            assert answer["total"] == 1  # the server goes on
+            await _wait_until_idle()
+
+    anyio.run(work)
+    first, second = reports[:2]
+    assert 0 < first[0] < second[0] < 4 << 30
+    assert first[1] == second[1]
+
+
+async def _wait_until_idle() -> None:
+    """Wait until the server reads no more, long before it has read everything."""
+    before = -1
+    with anyio.fail_after(60):
+        while (now := _bytes_read()) != before:
+            before = now
+            await anyio.sleep(0.5)
+    assert now < 4 << 30
+
+
+def _bytes_read() -> int:
+    """By the servers that this process has started."""
+    lists = Path("/proc/self/task").glob("*/children")
+    children = [process for listed in lists for process in listed.read_text().split()]
+    counts = [Path(f"/proc/{process}/io").read_text() for process in children]
+    return sum(int(number) for count in counts for number in re.findall(r"rchar: (\d+)", count))

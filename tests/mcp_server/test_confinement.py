@@ -164,3 +164,11 @@ def test_a_name_that_is_not_utf_8_is_listed_and_read(tmp_path: Path, monkeypatch
     tools = Tools()
     assert tools("list_records")["total"] == 2
     assert tools("verify_record", record=odd)["record"]["id"] == run.id
+
+
+@pytest.mark.parametrize("word", ["outputs", "./outputs", "outputs/"])
+@pytest.mark.usefixtures("project")
+def test_a_store_is_no_record_and_the_error_says_so(word: str) -> None:
+    error = Tools().error("verify_record", record=word)
+    assert error["error"] == f"{word} is a store, not a record"
+    assert "list_records" in error["hint"]

@@ -13,7 +13,8 @@ import pytest
 from acceptance.command import runcard
 from mcp_server.answers import error_of
 from mcp_server.http_server import HELLO, HttpClient, HttpServer
-from runcard.mcp_server import http
+from runcard.local_http.access_token import is_bearer
+from runcard.local_http.listener import listen
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 
@@ -86,13 +87,10 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
         return real(one, other)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
-    listener = http.listen("127.0.0.1", 0)
-    checked = http.CheckedRequests(None, listener, "secret-token")  # type: ignore[arg-type]
-    listener.listening.close()
-    assert not checked._is_token([b"Bearer guess"])
-    assert not checked._is_token([])
-    assert not checked._is_token([b"Bearer secret-token", b"Bearer secret-token"])
-    assert checked._is_token([b"bearer secret-token"])
+    assert not is_bearer([b"Bearer guess"], "secret-token")
+    assert not is_bearer([], "secret-token")
+    assert not is_bearer([b"Bearer secret-token", b"Bearer secret-token"], "secret-token")
+    assert is_bearer([b"bearer secret-token"], "secret-token")
     assert compared[0] == (b"guess", b"secret-token")
     assert len(compared) == 4
 
@@ -123,7 +121,7 @@ def test_a_foreign_web_page_is_refused(server: HttpServer, origin: str) -> None:
 
 def test_answers_are_sent_at_once() -> None:
     """asyncio switches off the delay of small packets only for a socket that names its protocol."""
-    listener = http.listen("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
     assert listener.listening.proto == socket.IPPROTO_TCP
     listener.listening.close()
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import runcard
 from mcp_server.answers import Tools
 from runcard.errors import RuncardError
 from runcard.mcp_server.resources import complete, list_resources, read_resource
@@ -26,6 +27,18 @@ def test_every_resource_of_the_list_can_be_read(call: ToolCall) -> None:
         assert (mime_type, bool(text)) == (entry.mime_type, True)
     schema = next(entry for entry in entries if entry.mime_type == "application/schema+json")
     assert json.loads(read_resource(call, schema.uri)[0])["$schema"]
+
+
+def test_sessions_with_the_same_id_have_uris_of_their_own(call: ToolCall) -> None:
+    for name in ("agent-a", "agent-b"):
+        with runcard.Session("again") as session:
+            session.start_instance(name).finish()
+    with runcard.Session("again") as session:
+        session.start_instance("agent-c")
+        uris = [entry.uri for entry in list_resources(call, None)[0] if "again" in entry.uri]
+        assert len(set(uris)) == len(uris) == 6
+        texts = [read_resource(call, uri)[0] for uri in uris if not uri.endswith("/summary")]
+    assert all(sum(name in text for text in texts) == 1 for name in ("agent-a", "agent-b", "agent-c"))
 
 
 @pytest.mark.parametrize("uri", ["", "runcard://other/x", "file:///etc/passwd"])

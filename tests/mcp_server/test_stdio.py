@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -268,3 +269,24 @@ def test_a_folder_that_is_no_store_is_an_empty_one(tmp_path: Path) -> None:
         assert "no records" in client.error("get_record", record="@latest")["error"]
         assert client.end() == (0, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_on_a_terminal_it_says_what_it_is(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        (*RUNCARD, "mcp"),
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    os.close(slave)
+    assert process.stderr is not None
+    said = process.stderr.readline() + process.stderr.readline()
+    os.close(master)  # the terminal is gone
+    out, _ = process.communicate(timeout=60)
+    assert "this is an MCP server" in said
+    assert "runcard install" in said
+    assert out == ""

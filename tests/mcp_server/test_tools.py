@@ -155,7 +155,9 @@ def test_words_are_found_in_records_and_in_transcripts() -> None:
     tools = Tools()
     assert tools("search_records", text="sonnet")["total"] >= 1
     hits = tools("search_records", text="world", where_to_look="transcripts")["quoted"]["hits"]
-    assert [(hit["agent"], hit["line"], hit["text"]) for hit in hits] == [("a1-lead", 2, "world")]
+    assert [(hit["agent"], hit["agent_id"], hit["line"], hit["text"]) for hit in hits] == [
+        ("coordinator", "a1-lead", 2, "world")
+    ]
 
 
 @pytest.mark.usefixtures("project")

@@ -2,7 +2,9 @@
 
 import base64
 import contextlib
+import select
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -254,20 +256,31 @@ def test_large_bodies_through_tls(authority: certificates.TestAuthority) -> None
 # Proxies.
 
 
-def pump(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-
 def join(connection: socket.socket, port: int) -> None:
-    """Pass on what comes on a connection to a port, and back."""
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as upstream:
-        back = threading.Thread(target=pump, args=(upstream, connection), daemon=True)
-        back.start()
-        pump(connection, upstream)
-        back.join(TIMEOUT)
+    """Pass on what comes on a connection to a port, and back.
+
+    In one thread: a connection with TLS must not be read and written at the same time.
+    """
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as upstream, contextlib.suppress(OSError):
+        other = {connection: upstream, upstream: connection}
+        open_ends = [connection, upstream]
+        while open_ends:
+            for source in readable(open_ends):
+                if data := source.recv(1 << 16):
+                    other[source].sendall(data)
+                else:
+                    open_ends.remove(source)
+                    other[source].shutdown(socket.SHUT_WR)
+
+
+def readable(sockets: list[socket.socket]) -> list[socket.socket]:
+    """What TLS has decrypted already does not make a socket readable."""
+    decrypted: list[socket.socket] = [
+        one for one in sockets if isinstance(one, ssl.SSLSocket) and one.pending()
+    ]
+    if ready := decrypted or select.select(sockets, [], [], TIMEOUT)[0]:
+        return ready
+    raise TimeoutError
 
 
 def tunnel(

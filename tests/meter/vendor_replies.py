@@ -5,6 +5,7 @@ what runcard should record: the same counts in runcard's classes.
 """
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from json import dumps
 from typing import Any
 
@@ -63,6 +64,7 @@ class AnthropicReply:
     def __init__(self, number: int, body: Json, tool: Tool | None = None, extra: Extra = NO_EXTRA) -> None:
         self.model = returned_model(body["model"])
         self.response_id = f"msg_{number:04}"
+        self._depth = len(body.get("messages", ()))  # of the conversation
         self._number, self._tool, self._extra = number, tool, extra
         self._input = {
             "input_tokens": 20 + number + extra.input,
@@ -126,7 +128,9 @@ class AnthropicReply:
             blocks += _search_blocks(f"srvtoolu_{self._number:04}_{search}")
         tools = (*([self._tool] if self._tool is not None else ()), *self._extra.tools)
         for position, (name, arguments) in enumerate(tools):
-            use_id = f"toolu_{self._number:04}" + (f"_{position}" if position else "")
+            # Not by the number of the reply: agents send requests at the same time, and the order of those is by chance.
+            place = dumps([self._depth, position, name, arguments])
+            use_id = f"toolu_{sha256(place.encode()).hexdigest()[:12]}"
             blocks.append({"type": "tool_use", "id": use_id, "name": name, "input": arguments})
         return blocks if tools else [*blocks, {"type": "text", "text": self._extra.text}]
 

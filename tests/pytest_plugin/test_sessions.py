@@ -76,6 +76,7 @@ def test_it(number):
     assert [test["calls"] for test in project.report["tests"] if test["test"] == "(collection)"] == [1, 1]
     assert project.report["totals"]["cost_usd"] == 7 * COST
     assert len(project.records) == 6
+    assert all("-n2" in record["generation"]["command"] for record in project.records)  # what the user ran
     result.stdout.fnmatch_lines(["total: $0.0315, 7 calls in 6 tests"])
     assert (project.path / "junit.xml").read_text().count("runcard_cost_usd") == 4
 

@@ -55,3 +55,8 @@ def verdict(*paths: Path) -> dict[str, Any]:
 
 def kinds(said: dict[str, Any]) -> set[tuple[str, str]]:
     return {(found["kind"], found["path"]) for found in said["findings"]}
+
+
+def complaints(report: str) -> list[str]:
+    """The lines of the report of `runcard verify` that name an error, a warning or a finding."""
+    return [line for line in report.splitlines() if line.startswith(("Error: ", "Warning: ", "  "))]

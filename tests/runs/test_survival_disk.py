@@ -107,6 +107,25 @@ def test_what_could_not_be_written_is_told_once_there_is_room_again(small: Path)
     assert_closed(small / "outputs", runs=1)
 
 
+@pytest.mark.parametrize("later", ["kept", None])
+def test_calls_that_could_not_be_written_make_the_totals_incomplete(small: Path, later: str | None) -> None:
+    with runcard.record(small / "outputs", model="claude-sonnet-4-5", provider="anthropic") as run:
+        run.add_usage({"input": 1000, "output": 10})
+        filler = fill(small)
+        for _ in range(2):
+            with pytest.warns(runcard.RuncardWarning, match="No space left"):
+                run.add_usage({"input": 1000, "output": 10}, step="x" * 5000)
+        filler.unlink()
+        if later:
+            run.log(later)
+    document = document_of(run.path)
+    (reason,) = document["token_usage"]["incomplete"]
+    assert reason == {"reason": "2 calls could not be recorded", "hint": None, "calls": 2}
+    assert document["costs"]["total_cost_usd"] is None
+    assert document["costs"]["known_cost_usd"] == pytest.approx(0.00315)
+    assert_closed(small / "outputs", runs=1)
+
+
 def test_a_full_disk_is_an_error_for_who_wants_to_know(small: Path) -> None:
     full = pytest.raises(MachineError, match=r"cannot write the journal .*: No space left on device")
     with full, runcard.record(small / "outputs", strict=True) as run:

@@ -256,6 +256,7 @@ def test_since_leaves_out_what_is_older_and_names_what_has_no_time(cli: Cli, tmp
         (["--with-records"], "--with-records needs --source"),
         (["--by", "mood"], "'mood' is not one of day, week"),
         (["--by", "label."], "'label.' is not one of"),
+        (["--by", "temperature"], "for a configuration value: config.temperature"),
         (["--budget", "much"], "'much' is not an amount in dollars"),
         (["--budget", "-1"], "'-1' is not an amount in dollars"),
         (["--source", TOOL, "--by", "day,mood"], "'mood' is not one of day, week"),

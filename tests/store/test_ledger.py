@@ -16,7 +16,7 @@ from runcard.encoding import COMPACT, encode_json
 from runcard.operations.checks.ledger import history
 from runcard.operations.checks.ledger import in_order as ledger_in_order
 from runcard.store.ledger import CLOSED, Ledger, LedgerEntry, host_name, in_order
-from runs.runs import copy_store, read, record_one, verdict
+from runs.runs import complaints, copy_store, read, record_one, verdict
 from whole_ledgers import entries, ledgers
 
 
@@ -75,8 +75,10 @@ def test_a_changed_entry_breaks_its_chain(cli: Cli, store: Path) -> None:
     assert said["intact"] is False
     done = cli("verify", store)
     assert done.code == 1
-    assert f"Error: {store}: the store is CHANGED (nothing missing)" in done.err
-    assert f"  .runcard/{ledger.name}: line 1: the payload does not match its digest [chain]" in done.err
+    assert f"Error: {store}: the store is CHANGED (nothing missing)" in complaints(done.out)
+    assert f"  .runcard/{ledger.name}: line 1: the payload does not match its digest [chain]" in complaints(
+        done.out
+    )
 
 
 def test_a_torn_entry_is_a_warning(cli: Cli, store: Path) -> None:
@@ -84,10 +86,12 @@ def test_a_torn_entry_is_a_warning(cli: Cli, store: Path) -> None:
         ledger.write(b'{"seq": 4')
     done = cli("verify", store)
     assert done.code == 2
-    assert done.err == (
-        f"Warning: {store}: .runcard/{ledger_of(store).name}: the last line is torn: an entry was not finished"
-        " [ledger]\n"
-    )
+    assert complaints(done.out) == [
+        (
+            f"Warning: {store}: .runcard/{ledger_of(store).name}: the last line is torn: an entry was not finished"
+            " [ledger]"
+        )
+    ]
     assert verdict(store)["complete"] is True
 
 
@@ -96,10 +100,11 @@ def test_a_run_that_was_removed_is_named(cli: Cli, store: Path) -> None:
     shutil.rmtree(gone)
     done = cli("verify", store)
     assert done.code == 1
-    assert done.err.splitlines() == [
+    assert complaints(done.out) == [
         f"Error: {store}: the store is INCOMPLETE (nothing changed)",
         f"  {gone.name}: the ledger has this run, the store does not: it was removed [ledger]",
     ]
+    assert "3 records: 2 good, 1 removed" in done.out.splitlines()
 
 
 def test_a_run_that_was_renamed_is_still_there_and_said_to_be_moved(cli: Cli, store: Path) -> None:
@@ -118,7 +123,9 @@ def test_a_run_that_the_ledger_lacks_is_a_warning(cli: Cli, store: Path, tmp_pat
     shutil.copytree(foreign, copied, symlinks=True)
     done = cli("verify", store)
     assert done.code == 2
-    assert done.err == f"Warning: {copied}: the ledger of the store does not know this run [ledger]\n"
+    assert complaints(done.out) == [
+        f"Warning: {copied}: the ledger of the store does not know this run [ledger]"
+    ]
     said = verdict(store)
     assert (said["intact"], said["complete"]) == (True, True)
 

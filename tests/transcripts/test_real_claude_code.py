@@ -126,7 +126,8 @@ def _sub_agents(script: ClaudeScript) -> None:
     two = Extra(tools=(_task(description="greet again", model="haiku"),))
     steps = (Step(tool=_task(), extra=two), Step(tool=BASH, when=_is_agent, times=2))
     script.claude("two sub-agents at once", *steps)
-    script.claude("sub-agent of a sub-agent", Step(tool=_task()), Step(tool=_task(), when=_is_agent))
+    inner = _task(description="greet once more")  # the scripted model numbers its tool uses by what they say
+    script.claude("sub-agent of a sub-agent", Step(tool=_task()), Step(tool=inner, when=_is_agent))
     background = Step(tool=_task(run_in_background=True))
     script.claude("sub-agent in the background", background, Step(tool=BASH, when=_is_agent))
     explorer = Step(tool=_task(subagent_type="Explore"))

@@ -6,16 +6,18 @@ A note has only what runcard inserted, and digests; nothing of what was in the f
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.encoding.json.jsonc import Insertion, undo_insertions
-from runcard.files import read_regular, write_atomic
+from runcard.files import locked, read_regular, write_atomic
 from runcard.files.user_folders import make_own_folder, state_folder
 
 _FOLDER = "agent_setup"
+_LOCK = "agent_setup.lock"
+_PATIENCE = 30.0  # seconds
 
 
 @dataclass
@@ -36,6 +38,20 @@ class InstallNote:
                 undo_insertions(undone, [Insertion(*each) for each in step]) if undone is not None else None
             )
         return undone
+
+
+@contextlib.contextmanager
+def locked_install() -> Iterator[None]:
+    """One process at a time changes the settings of agent tools; where the state folder cannot be written, there is no lock."""
+    path = os.path.join(state_folder() or "", _LOCK)
+    try:
+        make_own_folder(os.path.dirname(path))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    except OSError:
+        yield
+        return
+    with locked(path, timeout=_PATIENCE):
+        yield
 
 
 def digest_of(data: bytes | None) -> str | None:

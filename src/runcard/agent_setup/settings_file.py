@@ -92,13 +92,18 @@ def _read(path: str) -> bytes:
         raise failure(error, path, "read") from error
 
 
+def check_unchanged(before: SettingsText) -> None:
+    """Raise StoreError if a file changed since it was read."""
+    if read_settings_text(before.path).data != before.data:
+        raise StoreError(
+            f"{printable(before.path)} was changed meanwhile: nothing was written", hint="run this again"
+        )
+
+
 def replace_settings(before: SettingsText, after: bytes | None) -> list[str]:
     """Write a file, or with None delete it; the folders that were made for it. StoreError if it changed since it was read."""
+    check_unchanged(before)
     path = before.path
-    if read_settings_text(path).data != before.data:
-        raise StoreError(
-            f"{printable(path)} was changed meanwhile: nothing was written", hint="run this again"
-        )
     made = _missing_folders(os.path.dirname(path))
     try:
         if after is None:

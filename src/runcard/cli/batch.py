@@ -29,6 +29,7 @@ class _Message(NamedTuple):
     hint: str | None
     details: Sequence[str]  # lines below it
     error: RuncardError | None = None
+    is_reported: bool = False  # a part of what was asked for, and so for stdout
 
 
 R = TypeVar("R", bound=ItemResult)
@@ -137,6 +138,14 @@ class Batch:
     def warn(self, message: str, hint: str | None = None) -> None:
         self._warnings.append(_Message(message, hint, ()))
 
+    def report_error(self, message: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
+        """Keep an error for the end that is the result of a check, and no failure of the command."""
+        self._errors.append(_Message(message, hint, details, is_reported=True))
+
+    def report_warning(self, message: str) -> None:
+        """The same for a warning."""
+        self._warnings.append(_Message(message, None, (), is_reported=True))
+
     def finish(
         self, *, wrong_usage: ExitCode = ExitCode.FAILED, totals: JsonObject | None = None
     ) -> ExitCode:
@@ -149,7 +158,13 @@ class Batch:
         sys.stdout.flush()
         for label, messages in (("Error", self._errors), ("Warning", self._warnings)):
             for message in messages:
-                complain(label, message.text, hint=message.hint, details=message.details)
+                complain(
+                    label,
+                    message.text,
+                    hint=message.hint,
+                    details=message.details,
+                    on_stdout=message.is_reported,
+                )
                 if message.error is not None:
                     show_traceback(message.error)
         if self._is_misused:

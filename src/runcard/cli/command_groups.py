@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
     "Look": {
+        "serve": ("serve", "Show the records as a page in your browser."),
         "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
         "diff": ("checks.diff", "Show how two records differ."),
@@ -29,6 +30,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Check": {
         "verify": ("checks.verify", "Check that records have not changed since they were closed."),
+        "sign": ("signatures.sign", "Sign records."),
+        "keygen": ("signatures.keygen", "Make a key to sign with."),
+        "timestamp": ("signatures.timestamp", "Let an authority confirm when records existed."),
+        "anchor": ("signatures.anchor", "Time-stamp all records of a store at once."),
         "validate": ("checks.validate", "Check documents against their schema and rules."),
         "schema": ("checks.schema", "Print a published JSON Schema."),
     },
@@ -41,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("archives.restore", "Restore an archived record."),
         "rm": ("archives.rm", "Delete one record."),
         "prune": ("archives.prune", "Delete old records and archives."),
-        "export": ("runs.export", "Pack a run into a bundle, or write many records as a table."),
+        "export": ("runs.export", "Write a bundle, a table, or records for other tools."),
         "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),
     },
     "Plans": {
@@ -77,7 +82,8 @@ SYNONYMS = {  # words that people try, and the command that does it; only for th
     **dict.fromkeys(("delete", "remove"), "rm"),
     **dict.fromkeys(("clean", "gc"), "prune"),
     "setup": "install",
-    **dict.fromkeys(("serve", "server"), "mcp"),
+    "server": "mcp",
+    **dict.fromkeys(("web", "ui", "page", "browse", "dashboard"), "serve"),
     **dict.fromkeys(("settings", "set"), "config"),
     "status": "doctor",
 }

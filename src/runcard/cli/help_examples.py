@@ -59,6 +59,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "experiment list": ("runcard experiment list",),
     "experiment show": ("runcard experiment show personas",),
     # Look
+    "serve": ("runcard serve", "runcard serve --port 0 --no-open --budget 50"),
     "ls": (
         "runcard ls runs --since 7d",
         "runcard ls --where 'status = failed and model ~ haiku'",
@@ -89,7 +90,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "ledger": ("runcard ledger", "runcard ledger artifacts"),
     # Check
-    "verify": ("runcard verify outputs", "runcard verify -q --pin ~/outputs.pin outputs"),
+    "verify": (
+        "runcard verify outputs",
+        "runcard verify --signers signers outputs",
+        "runcard verify -q --pin ~/outputs.pin outputs",
+    ),
+    "sign": ("runcard sign @latest --key ~/.runcard.key", "runcard sign @latest --ssh ~/.ssh/id_ed25519"),
+    "keygen": ("runcard keygen --output ~/.runcard.key --name alice@example.org",),
+    "timestamp": (
+        "runcard timestamp @latest --tsa https://tsa.example.org/tsr --tsa-certs tsa.pem",
+        "runcard timestamp @latest --request run.tsq",
+        "runcard timestamp @latest --request run.tsq --response run.tsr",
+    ),
+    "anchor": (
+        "runcard anchor outputs --tsa https://tsa.example.org/tsr --tsa-certs tsa.pem",
+        "runcard anchor outputs --proof @latest",
+    ),
     "validate": ("runcard validate outputs", "runcard validate --strict run.json team.json"),
     "schema": ("runcard schema generation > generation.schema.json",),
     # Keep
@@ -113,7 +129,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": (
         "runcard export @latest -o personas.tar.gz",
         "runcard export runs --to csv --since 30d -o runs.csv",
-        "runcard export usage --to parquet -o usage.parquet",
+        "runcard export @latest --to html -o run.html",
     ),
     "import-bundle": (
         "runcard import-bundle personas.tar.gz personas",
@@ -129,6 +145,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         f"runcard plan analyze {_SOURCE} --all-methods --write",
     ),
     "plan begin": (f"runcard plan begin architect {_SOURCE}",),
+    "plan check": (
+        "runcard plan check --changed",
+        "runcard plan check --changed origin/main --annotations github",
+    ),
     "plan diff": ("runcard plan diff old.yml new.yml",),
     "plan extract": ("runcard plan extract spec/services/order_spec.rb",),
     "plan factories": ("runcard plan factories --all",),
@@ -141,7 +161,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan optimize": (f"runcard plan optimize {_SOURCE}",),
     "plan path": (f"runcard plan path {_SOURCE}",),
     "plan pipeline": (f"runcard plan pipeline {_SOURCE} --method call",),
-    "plan review": (f"runcard plan review {_SOURCE}", f"runcard plan review {_SOURCE} --write-report"),
+    "plan review": (
+        f"runcard plan review {_SOURCE}",
+        f"runcard plan review {_SOURCE} --coverage coverage/.resultset.json",
+    ),
     "plan skeleton": (f"runcard plan skeleton {_SOURCE}",),
     "plan status": (f"runcard plan status {_SOURCE}",),
     "plan targets": (f"runcard plan targets {_SOURCE}",),

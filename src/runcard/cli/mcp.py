@@ -63,11 +63,14 @@ def command(allow_write: bool, stores: tuple[str, ...], uses_http: bool, host: s
     from runcard.mcp_server.recorded_runs import RecordedRuns  # noqa: PLC0415
     from runcard.mcp_server.server import make_server  # noqa: PLC0415
     from runcard.mcp_server.tools import ServerScope  # noqa: PLC0415
+    from runcard.operations.catalog.kept_catalogs import keep_catalogs_open  # noqa: PLC0415
 
     runs = RecordedRuns()
     scope = ServerScope(ReadableStores(stores), ProjectFolder(), runs, allow_write)
+    server = make_server(scope)
     try:
-        code = _serve_http(make_server(scope), host, port) if uses_http else _serve_stdio(make_server(scope))
+        with keep_catalogs_open():
+            code = _serve_http(server, host, port) if uses_http else _serve_stdio(server)
     finally:
         runs.close()
     _end_threads(code)
@@ -77,14 +80,24 @@ def command(allow_write: bool, stores: tuple[str, ...], uses_http: bool, host: s
 def _serve_stdio(server: "Server[Any]") -> int:
     from runcard.mcp_server.stdio import serve_stdio  # noqa: PLC0415
 
+    if sys.stdin.isatty():
+        complain(
+            "Note",
+            "this is an MCP server: it waits for messages of an agent on standard input; Ctrl-D ends it",
+            hint="to add it to an agent: runcard install claude-code --mcp; or serve over HTTP: runcard mcp --http",
+        )
     return serve_stdio(server)
 
 
 def _serve_http(server: "Server[Any]", host: str, port: int) -> int:
-    from runcard.mcp_server.http import TOKEN_VARIABLE, choose_token, is_loopback, listen, serve_http  # noqa: PLC0415
+    from runcard.local_http.access_token import choose_token  # noqa: PLC0415
+    from runcard.local_http.listener import is_loopback, listen  # noqa: PLC0415
+    from runcard.mcp_server.http import PATH as PATH_IN_URL  # noqa: PLC0415
+    from runcard.mcp_server.http import TOKEN_VARIABLE, serve_http  # noqa: PLC0415
 
-    token, is_new = choose_token()
+    token, is_new = choose_token(TOKEN_VARIABLE)
     listener = listen(host, port)
+    url = f"{listener.url}{PATH_IN_URL}"
     if not is_loopback(host):
         complain(
             "Warning",
@@ -92,12 +105,12 @@ def _serve_http(server: "Server[Any]", host: str, port: int) -> int:
             hint="keep 127.0.0.1 and use a tunnel of SSH, unless you trust this network",
         )
     header = f"Authorization: Bearer {token if is_new else f'${TOKEN_VARIABLE}'}"
-    say(f"Serving MCP at {listener.url}; Ctrl-C ends it.")
+    say(f"Serving MCP at {url}; Ctrl-C ends it.")
     say(f"Each request needs the header: {header}")
     say("To add it to Claude Code:")
-    say(f'  claude mcp add --transport http runcard {listener.url} --header "{header}"')
+    say(f'  claude mcp add --transport http runcard {url} --header "{header}"')
     say(f"To add it to Codex, with the token in the variable {TOKEN_VARIABLE}:")
-    say(f"  codex mcp add runcard --url {listener.url} --bearer-token-env-var {TOKEN_VARIABLE}")
+    say(f"  codex mcp add runcard --url {url} --bearer-token-env-var {TOKEN_VARIABLE}")
     sys.stdout.flush()
     return serve_http(server, listener, token)
 

@@ -103,6 +103,7 @@ class Age(click.ParamType[timedelta]):
 
 
 AGE = Age()
+WORKER_COUNT = click.IntRange(1, 1024)
 
 
 class Since(click.ParamType[datetime]):

@@ -20,7 +20,7 @@ _UNSEEN = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e00
 
 AS_JSON = "runcard.as_json"  # the key of --json in the context of a command
 
-_COLOURS = {"Error": "\x1b[31m\x1b[1m", "Warning": "\x1b[33m\x1b[1m"}
+_COLOURS = {"Error": "\x1b[31m\x1b[1m", "Warning": "\x1b[33m\x1b[1m", "Note": "\x1b[1m"}
 _PLAIN = "\x1b[0m"
 
 
@@ -102,16 +102,23 @@ def _in_utf8(data: Any) -> Any:  # noqa: ANN401
     return [_in_utf8(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-def complain(label: str, message: str, *, hint: str | None = None, details: Sequence[str] = ()) -> None:
-    """Print an error or a warning to stderr, with lines of details and a hint below it."""
+def complain(
+    label: str,
+    message: str,
+    *,
+    hint: str | None = None,
+    details: Sequence[str] = (),
+    on_stdout: bool = False,
+) -> None:
+    """Print an error, a warning or a note to stderr, with lines of details and a hint below it; as part of a report to stdout."""
     is_coloured = colour()
     if is_coloured is None:
-        is_coloured = sys.stderr.isatty()
+        is_coloured = (sys.stdout if on_stdout else sys.stderr).isatty()
     prefix = f"{_COLOURS[label]}{label}:{_PLAIN}" if is_coloured else f"{label}:"
     lines = [f"{prefix} {_printable(message)}", *(f"  {_printable(line)}" for line in details)]
     if hint:
         lines.append(f"  hint: {_printable(hint)}")
-    _write("".join(f"{line}\n" for line in lines), err=True)
+    _write("".join(f"{line}\n" for line in lines), err=not on_stdout)
 
 
 def complain_about(finding: "Finding", path: str) -> None:

@@ -6,7 +6,7 @@ and the traceback of an error. Imports no click, because `runcard run` does with
 
 import sys
 
-from runcard.errors import RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError, without_key
 
 
 class _Verbosity:
@@ -45,5 +45,5 @@ def show_traceback(error: RuncardError | OSError) -> None:
 
         from runcard.files import printable  # noqa: PLC0415
 
-        for line in "".join(format_exception(error)).splitlines():
+        for line in without_key("".join(format_exception(error))).splitlines():
             sys.stderr.write(f"{printable(line)}\n")

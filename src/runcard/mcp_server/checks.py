@@ -21,6 +21,8 @@ from runcard.mcp_server.tools import (
     quoted_value,
 )
 
+_MOST_PROOFS = 20  # signatures and time-stamps in an answer
+
 
 def verify_record(call: ToolCall, record: str, cursor: str | None = None) -> JsonObject:
     """Hash every file of a record and compare it with the recorded digests."""
@@ -31,7 +33,7 @@ def verify_record(call: ToolCall, record: str, cursor: str | None = None) -> Jso
         opened.path, progress=lambda files, size: call.report(size, message=f"{files:,} files hashed")
     )
     verdict = summary(results)
-    findings = verdict.pop("findings")
+    findings, records = verdict.pop("findings"), verdict["records"]
     start = cursor_number(cursor, len(findings))
     page = page_of_items(findings[start:], before=start)
     return {
@@ -39,7 +41,12 @@ def verify_record(call: ToolCall, record: str, cursor: str | None = None) -> Jso
         "intact": verdict["intact"],
         "complete": verdict["complete"],
         "signed": verdict["signed"],
-        "quoted": {"findings": page.value},
+        "timestamped": verdict["timestamped"],
+        "quoted": {
+            "findings": page.value,
+            "signatures": [each for entry in records for each in entry["signers"]][:_MOST_PROOFS],
+            "timestamps": [each for entry in records for each in entry["timestamps"]][:_MOST_PROOFS],
+        },
         **page.to_dict(),
     }
 
@@ -103,7 +110,8 @@ TOOLS = (
         title="Verify a record",
         description=(
             "Check whether a record is what it was when it was closed: every file is hashed and compared. intact is false if "
-            "something was changed, complete is false if something is missing. Each finding names the file."
+            "something was changed, complete is false if something is missing. Each finding names the file. Whose key signed "
+            "it, and whether an authority can be trusted, is not decided here: `runcard verify --signers --tsa-certs` does that."
         ),
         arguments=arguments_schema({"record": RECORD, "cursor": CURSOR}, ("record",)),
         answer=answer_schema(
@@ -111,9 +119,24 @@ TOOLS = (
                 "record": RECORD_REFERENCE,
                 "intact": about(FLAG, "Nothing was changed since it was closed, except by amendments."),
                 "complete": about(FLAG, "Nothing is missing."),
-                "signed": about(optional(FLAG), "Whether its signature is good; null: it has none."),
+                "signed": about(
+                    optional(FLAG), "Whether its signatures are right, whoever made them; null: it has none."
+                ),
+                "timestamped": about(
+                    optional(FLAG), "Whether its time-stamps are right, whoever made them; null: it has none."
+                ),
                 "quoted": answer_schema(
-                    {"findings": about(OBJECTS, "kind, record, path, expected, found, message.")}
+                    {
+                        "findings": about(OBJECTS, "kind, record, path, expected, found, message."),
+                        "signatures": about(
+                            OBJECTS,
+                            "fingerprint of the key, signed_at by the signer's own clock, amended_since.",
+                        ),
+                        "timestamps": about(
+                            OBJECTS,
+                            "time at the latest, authority as it calls itself, signatures it covers, anchor.",
+                        ),
+                    }
                 ),
                 **PAGE,
             }

@@ -7,6 +7,7 @@ link in a store that leads elsewhere names nothing.
 import os
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import TypedDict
 
 from runcard.encoding import Limits
 from runcard.errors import StoreError
@@ -20,6 +21,13 @@ from runcard.store.name_search import find_by_name
 from runcard.store.record import DirectoryRecord, Record
 
 _HINT = "list_records lists those that can be read; more stores can be read with: runcard mcp --store FOLDER"
+
+
+class CatalogChoice(TypedDict):
+    """Arguments of the operations that ask a catalog."""
+
+    catalog: str  # its file
+    stores: list[str]  # that it is brought up to date with
 
 
 class ReadableStores:
@@ -45,17 +53,21 @@ class ReadableStores:
     def existing(self) -> list[str]:
         return [folder for folder in self.folders if is_store(folder)]
 
-    @property
-    def catalog(self) -> str:
-        """The file of a catalog of these stores alone: that of the user has all others as well."""
-        folder = data_folder()
+    def catalog(self) -> CatalogChoice:
+        """A catalog of these stores alone: that of the user has all others as well."""
+        folder, stores = data_folder(), self.existing
         if folder is None:
             raise StoreError("there is no home for the catalog", hint="set XDG_DATA_HOME to a folder")
-        key = sha256("\0".join(self.existing).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        return os.path.join(folder, f"mcp-{key}.db")
+        key = sha256("\0".join(stores).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return {"catalog": os.path.join(folder, f"mcp-{key}.db"), "stores": stores}
 
     def open(self, word: str) -> Record:
         """The record that a word names; raises StoreError for one that is not in these stores."""
+        if "\0" not in word and os.path.realpath(word) in self.folders:
+            raise StoreError(
+                f"{printable(word)} is a store, not a record",
+                hint="list_records lists its records: name one of them",
+            )
         if os.sep in word or word in {os.curdir, os.pardir} or "\0" in word:
             record = self._at(word)
         else:

@@ -89,8 +89,7 @@ def list_records(call: ToolCall, **arguments: object) -> JsonObject:
         sort=[sort],
         limit=min(int(given.get("limit", 50)), _MOST_ROWS),
         offset=offset,
-        catalog=stores.catalog,
-        stores=stores.existing,
+        **stores.catalog(),
     )
     page = page_of_items(found.rows, before=offset, total=max(found.total, offset + len(found.rows)))
     answer = {"quoted": {"records": page.value}, "total": found.total, **page.to_dict()}
@@ -118,8 +117,7 @@ def search_records(call: ToolCall, **arguments: object) -> JsonObject:
         _filters(given),
         limit=offset + _MOST_HITS,
         with_progress=with_progress,
-        catalog=stores.catalog,
-        stores=stores.existing,
+        **stores.catalog(),
     )
     rows = found.rows[offset : offset + limit]
     page = page_of_items(rows, before=offset, total=max(len(found.rows), offset))

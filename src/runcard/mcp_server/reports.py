@@ -37,7 +37,7 @@ def cost_report(
         None if since is None else datetime.fromtimestamp(time_value(since, datetime.now(UTC)) / 1000, UTC)
     )
     call.report(0, message="reading the catalog")
-    costs = record_costs(by or ["month"], since=start, catalog=stores.catalog, stores=stores.existing)
+    costs = record_costs(by or ["month"], since=start, **stores.catalog())
     report = costs.to_dict()
     totals = report.pop("totals")
     page = page_of_value(report, pointer, cursor)
@@ -78,7 +78,7 @@ def whence(
     if digest is not None:
         digest = _checked_digest(digest)
     call.report(0, message="reading the catalog")
-    found = origin_of(digest, commit=commit, catalog=stores.catalog, stores=stores.existing)
+    found = origin_of(digest, commit=commit, **stores.catalog())
     page = page_of_value(found.to_dict(), pointer, cursor)
     return {
         "pointer": pointer,
@@ -110,7 +110,7 @@ TOOLS = (
             {
                 "by": about(
                     {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 5},
-                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, session, label.NAME. "
+                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, session, label.NAME, config.NAME. "
                     "Default: month.",
                 ),
                 "since": about(TEXT, "Only what started since: 2026-11-01, or 30d ago."),

@@ -63,11 +63,10 @@ def list_resources(call: "ToolCall", cursor: str | None) -> tuple[list[ResourceE
 
     offset, stores = cursor_number(cursor, 10_000_000), call.scope.stores
     found = list_records(
-        columns=("id", "kind", "started", "status"),
+        columns=("id", "name", "kind", "started", "status"),
         limit=_PAGE,
         offset=offset,
-        catalog=stores.catalog,
-        stores=stores.existing,
+        **stores.catalog(),
     )
     entries = [] if offset else _schemas()
     for row in found.rows:
@@ -91,7 +90,8 @@ def _schemas() -> list[ResourceEntry]:
 
 
 def _of_record(row: JsonObject) -> list[ResourceEntry]:
-    name = printable(str(row["id"]))
+    # A session can be recorded or collected again under its id: its directory has a name of its own.
+    name = printable(str(row["name"] if row["kind"] == "session" else row["id"]))
     uri = _RECORDS + quote(name, safe="@")
     about = f"{row['kind']}, {row['status'] or 'status unknown'}, started {row['started'] or 'at an unknown time'}"
     return [
@@ -164,7 +164,7 @@ def complete(call: "ToolCall", argument: str, beginning: str, kind: str | None) 
     from runcard.operations.catalog.names import complete_record  # noqa: PLC0415 - long to load
 
     stores = call.scope.stores
-    names = complete_record(beginning, catalog=stores.catalog, stores=stores.existing)
+    names = complete_record(beginning, **stores.catalog())
     return [name for name, _ in names][:_MOST_COMPLETIONS]
 
 

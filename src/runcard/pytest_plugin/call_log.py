@@ -18,7 +18,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.observe.clock import Clock
 from runcard.pytest_plugin.figures import figures_of
-from runcard.recording.caller_warnings import POSTPONED
+from runcard.recording.caller_warnings import warnings_in
 from runcard.recording.recorder import events_of
 from runcard.recording.run import JournalEvents, RecordOptions, Run, lifetime_of
 from runcard.recording.start_document import start_settings
@@ -29,6 +29,7 @@ from runcard.store.runs.open_journals import OpenJournals
 if TYPE_CHECKING:
     from runcard.accounting import Prices
     from runcard.recording.events import EventRecorder
+    from runcard.settings.apply import SigningSettings
 
 _STATUS = {
     "passed": "completed",
@@ -46,6 +47,8 @@ class Surroundings(NamedTuple):
     outputs: str  # the store
     prices: "Prices | None"
     link: str  # the path in RUNCARD_RUN_DIR: while a test has a run, a link to it
+    command: list[str] | None = None  # that the user ran, if this process was started by another one
+    signing: "SigningSettings | None" = None  # what to sign the runs with
 
 
 class CallLog:
@@ -80,19 +83,24 @@ class CallLog:
                     self._is_beginning = False
             return self._run
 
-    @contextlib.contextmanager
-    def _postponed_warnings(self) -> Iterator[None]:
+    def _postponed_warnings(self) -> contextlib.AbstractContextManager[None]:
         """Keep the warnings of the recording for the report: pytest may turn those in a test into failures."""
-        token = POSTPONED.set(self._warnings)
-        try:
-            yield
-        finally:
-            POSTPONED.reset(token)
+        return warnings_in(self._warnings)
 
     def _options(self) -> RecordOptions:
         """Not those of the current directory: a test may have changed it."""
         around, settings = self._surroundings, start_settings(labels={"test": self.name})
-        return RecordOptions(around.outputs, settings, (), around.prices, keep_secrets=False, strict=False)
+        if around.command is not None:
+            settings["command"] = around.command
+        return RecordOptions(
+            around.outputs,
+            settings,
+            (),
+            around.prices,
+            keep_secrets=False,
+            strict=False,
+            signing=around.signing,
+        )
 
     def _set_variables(self, run: Run) -> None:
         """Let processes that the test starts find the run."""

@@ -16,6 +16,7 @@ import pytest
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
+from runcard.files import json_name
 from runcard.pytest_plugin.budget import budget_of, violation
 from runcard.pytest_plugin.call_log import CallLog, Surroundings
 from runcard.pytest_plugin.process_starts import before_process_starts
@@ -24,7 +25,7 @@ from runcard.recording.current_run import begin_runs_on_demand
 from runcard.recording.events import call_observers
 from runcard.recording.load_modules import load_modules
 from runcard.settings import OUTPUTS, read_settings
-from runcard.settings.apply import configured_prices, use_masking_settings
+from runcard.settings.apply import configured_prices, signing_settings, use_masking_settings
 
 if TYPE_CHECKING:
     from runcard.pytest_plugin.budget import CallBudget
@@ -54,12 +55,18 @@ class CallRecorderHooks:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         directory = str(config.invocation_params.dir)
-        outputs = config.option.runcard_outputs or read_settings(directory=directory)[OUTPUTS]
+        settings = read_settings(directory=directory)
+        outputs = config.option.runcard_outputs or settings[OUTPUTS]
         use_masking_settings()
         load_modules()
         self._folder = tempfile.mkdtemp(prefix="runcard-pytest-")
+        main = getattr(config, "workerinput", {}).get("mainargv")  # in a worker of pytest-xdist
         self._surroundings = Surroundings(
-            os.path.join(directory, outputs), configured_prices(directory), os.path.join(self._folder, "run")
+            os.path.join(directory, outputs),
+            configured_prices(directory),
+            os.path.join(self._folder, "run"),
+            None if main is None else [json_name(str(argument)).text for argument in main],
+            signing_settings(settings),
         )
         self._log: CallLog | None = None
         self._budget: CallBudget | None = None

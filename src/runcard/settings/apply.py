@@ -1,13 +1,27 @@
-"""Apply settings to other packages: masking patterns and the price file."""
+"""Apply settings to other packages: masking patterns, the price file and the key to sign with."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.settings.definitions import MASKING_PATTERNS, PRICES
+from runcard.settings.definitions import MASKING_PATTERNS, PRICES, SIGN, SIGNING_KEY
 from runcard.settings.lookup import Settings, read_settings
 
 if TYPE_CHECKING:
     from runcard.accounting import Prices
+
+
+class SigningSettings(NamedTuple):
+    """What a record is signed with when it is closed."""
+
+    key: str | None  # an absolute path: the program may change its directory; None if no key was named
+
+
+def signing_settings(settings: Settings) -> SigningSettings | None:
+    """What records are signed with at closing; None if they are not signed."""
+    if not settings[SIGN]:
+        return None
+    key = settings[SIGNING_KEY]
+    return SigningSettings(None if key is None else os.path.abspath(key))
 
 
 def use_masking_settings(settings: Settings | None = None) -> None:

@@ -14,20 +14,28 @@ from runcard.settings.guards import (
     NO_MORE_PERMISSIONS,
     NOT_RAISED,
     NOT_SWITCHED_OFF,
+    NOT_TRUSTED,
+    OWN_DESTINATION,
+    OWN_SIGNATURE,
     SAFE,
     UNCHANGED,
     TrustGuard,
 )
 from runcard.settings.value_types import (
+    ALWAYS,
     BOOL,
     COUNT,
     MODE,
     NUMBER,
+    OBJECT_LOCK,
+    OBJECT_URL,
     PATH,
     PATH_OR_SERVER,
     PATTERNS,
     SECRET_PATTERNS,
     SIZE,
+    TEXT,
+    WEB_ADDRESS,
     ValueType,
     optional,
 )
@@ -225,6 +233,31 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     guard=UNCHANGED,
 )
 
+REMOTE_OUTPUTS: Setting[str | None] = Setting(
+    "remote.outputs",
+    optional(OBJECT_URL, "archives stay in the store"),
+    None,
+    "URL of the folder in object storage that `archive` puts runs into",
+    ("RUNCARD_REMOTE_OUTPUTS",),
+    guard=OWN_DESTINATION,
+)
+ARTIFACTS_REMOTE: Setting[str | None] = Setting(
+    "artifacts.remote",
+    optional(OBJECT_URL, "archives stay in the store"),
+    None,
+    "URL of the folder in object storage that `archive` puts sessions into",
+    ("ARTIFACTS_REMOTE",),
+    guard=OWN_DESTINATION,
+)
+REMOTE_LOCK: Setting[tuple[str, int] | None] = Setting(
+    "remote.lock",
+    optional(OBJECT_LOCK, "objects are not locked"),
+    None,
+    "object lock of new archives in S3",
+    ("RUNCARD_REMOTE_LOCK",),
+    guard=OWN_DESTINATION,
+)
+
 ARTIFACTS_SPECS: Setting[str | None] = Setting(
     "artifacts.specs",
     optional(PATH, "no folder"),
@@ -253,6 +286,52 @@ CATALOG: Setting[str | None] = Setting(
     use="write",
 )
 
+PLANS_TAGS = Setting(
+    "plans.tags",
+    BOOL,
+    True,
+    "whether the contexts of a skeleton name their state in a tag",
+    ("RUNCARD_PLAN_TAGS",),
+    guard=SAFE,
+)
+
+SIGN = Setting(
+    "sign",
+    ALWAYS,
+    False,
+    "whether runs and sessions are signed when they are closed: always or never",
+    ("RUNCARD_SIGN",),
+    guard=OWN_SIGNATURE,
+)
+SIGNING_KEY: Setting[str | None] = Setting(
+    "signing.key",
+    optional(PATH, "it is named with --key or --ssh"),
+    None,
+    "private key to sign with, or the .pub file of a key in the SSH agent",
+    ("RUNCARD_SIGNING_KEY",),
+    guard=OWN_SIGNATURE,
+    use="read",
+)
+TIMESTAMP_AUTHORITY: Setting[str | None] = Setting(
+    "timestamp.authority",
+    optional(WEB_ADDRESS, "none; it is named with --tsa"),
+    None,
+    "URL of the time-stamping authority of `runcard timestamp` and `runcard anchor`",
+    ("RUNCARD_TSA",),
+    "--tsa",
+    guard=NOT_TRUSTED,
+)
+TIMESTAMP_CERTIFICATES: Setting[str | None] = Setting(
+    "timestamp.certificates",
+    optional(PATH, "no authority is trusted"),
+    None,
+    "certificates of the time-stamping authorities that you trust, as PEM",
+    ("RUNCARD_TSA_CERTS",),
+    "--tsa-certs",
+    guard=NOT_TRUSTED,
+    use="read",
+)
+
 MASKING_PATTERNS: "Setting[tuple[UserPattern, ...]]" = Setting(
     "masking.patterns",
     SECRET_PATTERNS,
@@ -261,6 +340,25 @@ MASKING_PATTERNS: "Setting[tuple[UserPattern, ...]]" = Setting(
     ("RUNCARD_MASKING_PATTERNS",),
     guard=SAFE,
     accumulates=True,
+)
+
+EXPORT_LICENSE: Setting[str | None] = Setting(
+    "export.license",
+    optional(TEXT, "not known"),
+    None,
+    "license of exported records: an SPDX id, or a URL. An RO-Crate needs one",
+    ("RUNCARD_LICENSE",),
+    "--license",
+    guard=SAFE,
+)
+EXPORT_AUTHOR: Setting[str | None] = Setting(
+    "export.author",
+    optional(TEXT, "not known"),
+    None,
+    "author in exported citations and crates",
+    ("RUNCARD_AUTHOR",),
+    "--author",
+    guard=SAFE,
 )
 
 LIMITS_SIZE = Setting(
@@ -314,10 +412,20 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_COMPRESS,
     ARTIFACTS_RETENTION_DAYS,
     ARTIFACTS_MAX_SIZE_GB,
+    ARTIFACTS_REMOTE,
+    REMOTE_OUTPUTS,
+    REMOTE_LOCK,
     ARTIFACTS_SPECS,
     ARTIFACTS_TIMEOUT,
     CATALOG,
+    PLANS_TAGS,
+    SIGN,
+    SIGNING_KEY,
+    TIMESTAMP_AUTHORITY,
+    TIMESTAMP_CERTIFICATES,
     MASKING_PATTERNS,
+    EXPORT_LICENSE,
+    EXPORT_AUTHOR,
     LIMITS_SIZE,
     LIMITS_DEPTH,
     LIMITS_DIGITS,

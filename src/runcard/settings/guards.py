@@ -63,6 +63,9 @@ def _includes_more(value: tuple[str, ...], without: tuple[str, ...], _: str) -> 
 
 INSIDE_PROJECT: TrustGuard[Any] = TrustGuard(_is_outside, "is outside the project")
 UNCHANGED: TrustGuard[Any] = TrustGuard(_differs, "decides what is recorded or deleted")
+OWN_SIGNATURE: TrustGuard[Any] = TrustGuard(_differs, "decides what you sign, and with which key")
+OWN_DESTINATION: TrustGuard[Any] = TrustGuard(_differs, "decides where records are sent, and for how long")
+NOT_TRUSTED: TrustGuard[Any] = TrustGuard(_differs, "decides whom you trust")
 NOT_RAISED: TrustGuard[Any] = TrustGuard(_raises, "raises a limit")
 NOT_SWITCHED_OFF: TrustGuard[bool] = TrustGuard(_switches_off, "switches a protection off")
 NO_MORE_PERMISSIONS: TrustGuard[int] = TrustGuard(_grants_more, "grants more permissions")

@@ -258,7 +258,8 @@ def _invalid_value(setting: Setting[Any], raw: object, origin: Origin, reason: s
     place = printable(str(origin)) + (f": {setting.key}" if origin.kind in {FILE, USER_FILE} else "")
     because = f": {printable(reason)}" if reason else ""
     remove = {OPTION: "leave it out", VARIABLE: "unset it"}.get(origin.kind, "remove the line")
-    value, allowed = f"'{printable(str(raw))}'", setting.value_type.allowed
+    text = f"{str(raw).partition('://')[0]}://…" if is_url(raw) else str(raw)  # it may have a password in it
+    value, allowed = f"'{printable(text)}'", setting.value_type.allowed
     if not isinstance(raw, str):  # as a configuration file writes it
         value = printable(str(raw)).lower() if isinstance(raw, bool) else printable(str(raw))
         allowed = allowed.replace("a path", "a path in quotes", 1)

@@ -65,11 +65,61 @@ def _text(value: object) -> str:
     return value
 
 
+def _line(value: object) -> str:
+    text = _text(value).strip()
+    if not text or not text.isprintable():
+        raise NotAllowedError
+    return text
+
+
 def _path(value: object) -> str:
     text = _text(value)
     if not text or "\0" in text:
         raise NotAllowedError
     return os.path.expanduser(text)
+
+
+def _always(value: object) -> bool:
+    text = _text(value).strip().lower()
+    if text not in {"always", "never"}:
+        raise NotAllowedError
+    return text == "always"
+
+
+def _format_always(value: bool) -> str:  # noqa: FBT001 - the value
+    return "always" if value else "never"
+
+
+def _web_address(value: object) -> str:
+    text = _text(value)
+    if not text.startswith(("http://", "https://")) or not text.isprintable() or " " in text:
+        raise NotAllowedError
+    return text
+
+
+def _format_web_address(url: str) -> str:
+    """The address without a password."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+
+
+def _object_url(value: object) -> str:
+    text = _text(value)
+    if re.fullmatch(r"(?:s3|gs|az)://[A-Za-z0-9][A-Za-z0-9._-]+(?:/[^@?#\x00-\x20]*)?", text) is None:
+        raise NotAllowedError
+    return text.rstrip("/")
+
+
+def _object_lock(value: object) -> tuple[str, int]:
+    match = re.fullmatch(r"(governance|compliance) ([1-9][0-9]{0,4})d", _text(value).strip().lower())
+    if match is None:
+        raise NotAllowedError
+    return match[1].upper(), int(match[2])
+
+
+def _format_lock(lock: tuple[str, int]) -> str:
+    return f"{lock[0].lower()} {lock[1]}d"
 
 
 def is_server_url(place: object) -> bool:
@@ -268,6 +318,7 @@ def _format_secret_patterns(patterns: "tuple[UserPattern, ...]") -> str:
     return ", ".join(entry.name for entry in patterns) or "none"
 
 
+TEXT: ValueType[str] = ValueType("a text", _line, _line)
 PATH: ValueType[str] = ValueType("a path", _path, _path, is_path=True)
 PATH_OR_SERVER: ValueType[str] = ValueType(
     "a path, or a URL such as postgresql://USER@HOST/DATABASE",
@@ -275,6 +326,21 @@ PATH_OR_SERVER: ValueType[str] = ValueType(
     _path_or_server,
     _format_place,
     is_path=True,
+)
+ALWAYS: ValueType[bool] = ValueType("always or never", _always, _always, _format_always)
+WEB_ADDRESS: ValueType[str] = ValueType(
+    "a URL such as https://HOST/PATH", _web_address, _web_address, _format_web_address
+)
+OBJECT_URL: ValueType[str] = ValueType(
+    "the URL of a folder in object storage, such as s3://BUCKET/FOLDER, without credentials",
+    _object_url,
+    _object_url,
+)
+OBJECT_LOCK: ValueType[tuple[str, int]] = ValueType(
+    "governance or compliance and a number of days, such as `governance 365d`",
+    _object_lock,
+    _object_lock,
+    _format_lock,
 )
 BOOL: ValueType[bool] = ValueType("true, 1, yes, on, false, 0, no or off", _parse_bool, _bool, _format_bool)
 SIZE: ValueType[int] = ValueType(

@@ -19,6 +19,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record, not_a_record
+from runcard.store.remote.urls import is_url
 
 if TYPE_CHECKING:  # these take long to load, and most commands need no archive and no search
     from runcard.store.archives.record import ArchivedRecord
@@ -37,6 +38,8 @@ class AmbiguousRecordError(StoreError):
 
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
     """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
+    if is_url(word):
+        return _remote(os.fspath(word))
     path = _without_document(os.fspath(word))
     if is_other_directory(path):
         try:
@@ -69,6 +72,8 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - see above
 
     path = os.fspath(word)
+    if is_url(path):
+        return _remote(path)
     if (record := ArchivedRecord.at(path)) is not None:
         return record
     path = _without_document(path)
@@ -89,6 +94,19 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
     return match.open_archive()
 
 
+def _remote(url: str) -> "ArchivedRecord":
+    """The record in the archive at a URL; whether it is there shows when it is read."""
+    from runcard.store.remote.record import RemoteRecord  # noqa: PLC0415 - see above
+
+    record = RemoteRecord(url)
+    if not record.url.is_archive:
+        raise StoreError(
+            f"{printable(url)} is not the URL of an archive",
+            hint="name one: it ends in .tar.gz. `runcard index URL` lists a folder of archives",
+        )
+    return record
+
+
 def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
     """The sessions of a store with this id, archived or not, newest first; those that cannot be read are left out."""
     from runcard.store.store_search import StoreSearch  # noqa: PLC0415 - see above
@@ -102,10 +120,15 @@ def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
 
 
 def records_of(store: str) -> Iterator[Record]:
-    """All records of a store, in directories and archives; those that cannot be opened are left out."""
+    """All records of a store, in directories and archives; those that cannot be opened are left out.
+
+    So are archives in object storage: looking at all records must not need the network.
+    """
     from runcard.store.store_search import StoreSearch  # noqa: PLC0415 - see above
 
     for _, _, match in StoreSearch(store).starts():
+        if is_url(match.path):
+            continue
         with contextlib.suppress(RuncardError):
             yield match.open(None)
 

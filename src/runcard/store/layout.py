@@ -27,6 +27,8 @@ README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"
 SIGNATURE = "metadata.json.sig"
+LEDGER_SIGNATURES = "ledgers.sig"  # in the folder of a store's own files
+TIMESTAMPS = "metadata.json.tsr"  # replies of time-stamping authorities, one after the other
 USER = "user"  # where a user's file goes that has one of these names
 OUTPUT_COPIES = "outputs"  # where a run keeps copies of the files that its command wrote elsewhere
 ABSOLUTE_COPIES = "absolute"  # in there: copies of files that were outside of the working directory
@@ -34,7 +36,7 @@ SPECIAL = "special-file"  # the type of the warning about a FIFO, socket or devi
 DAMAGED = "damaged-journal"  # and of the one about events that were lost before a run was closed
 
 # The files that SHA256SUMS does not cover: itself, and those that are written or may change after it.
-NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
+NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE, TIMESTAMPS})
 
 EXPERIMENTS = "experiments"  # the folder of experiments, in the directory that the user works in
 CONFIG = "config.yaml"
@@ -43,6 +45,8 @@ OUTPUTS = "outputs"
 
 ARCHIVE = "archive"  # where a store keeps its archives
 ARCHIVE_INDEX = "archive_index.json"
+PACKED = ".tar.gz"
+PROOF = ".proof.json"  # the end of the name of a proof that is sent beside a record
 
 _STORE = ".runcard"
 _OPEN = "open"
@@ -58,11 +62,11 @@ _LIVE_OTHER_JOURNAL = r"events\.(w-[0-9a-f]+)\.jsonl"
 _LIVE_HEARTBEAT = "heartbeat"
 _LIVE_LOG = ".log"
 _NEW_LIVE = ".new-"
-_PACKED = ".tar.gz"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
+_ANCHOR = ".json"
 _MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
-_DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
+_DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, TIMESTAMPS, AUDIT, JOURNAL})
 
 
 def other_journal(writer: str) -> str:
@@ -227,7 +231,7 @@ def archive_folder(store: str) -> str:
 def archive_file(name: str, moment: datetime) -> str:
     """The path of a record's archive in a folder of archives: by the month in its name, or of its start."""
     month = re.match(_MONTH, name)
-    return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
+    return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{PACKED}"
 
 
 def is_taken(store: str, name: str, moment: datetime) -> bool:
@@ -251,22 +255,22 @@ def is_month(name: str) -> bool:
 
 def is_archive(path: str) -> bool:
     """Whether a path is that of an archive, by its name."""
-    return path.endswith(_PACKED)
+    return path.endswith(PACKED)
 
 
 def archived_name(archive: str) -> str:
     """The name of the record that an archive holds."""
-    return os.path.basename(archive).removesuffix(_PACKED)
+    return os.path.basename(archive).removesuffix(PACKED)
 
 
 def metadata_copy(archive: str) -> str:
     """Where the metadata document of an archived record can be read without opening the archive."""
-    return archive.removesuffix(_PACKED) + _COPY
+    return archive.removesuffix(PACKED) + _COPY
 
 
 def member_index(archive: str) -> str:
     """The index beside an archive that says at which offset each file is."""
-    return archive.removesuffix(_PACKED) + _PLACES
+    return archive.removesuffix(PACKED) + _PLACES
 
 
 def folder_of_archive(archive: str) -> str:
@@ -314,6 +318,11 @@ def own_folder(store: str) -> str:
     return os.path.join(store, _STORE)
 
 
+def ledger_signatures(store: str) -> str:
+    """The signatures of the ledgers of a store, an envelope on each line."""
+    return os.path.join(own_folder(store), LEDGER_SIGNATURES)
+
+
 def ledger_paths(store: str) -> list[str]:
     """The ledgers of a store, one for each host; raises OSError when it cannot be read, StoreError at a link."""
     names = sorted(_names_in(store, _STORE))
@@ -356,6 +365,32 @@ def originals(store: str) -> str:
 def original(store: str, digest: str) -> str:
     """The file with the bytes that an amendment replaced."""
     return os.path.join(originals(store), digest)
+
+
+def anchors(store: str) -> str:
+    """Where a store keeps its anchors."""
+    return os.path.join(store, _STORE, "anchors")
+
+
+def anchor_names(store: str) -> list[str]:
+    """The names of a store's anchors, oldest first; raises OSError when they cannot be listed, StoreError at a link."""
+    names = _names_in(store, _STORE, "anchors")
+    return sorted(name.removesuffix(_ANCHOR) for name in names if name.endswith(_ANCHOR))
+
+
+def anchor_document(store: str, name: str) -> str:
+    """The document of an anchor: the root of its tree, which is time-stamped."""
+    return os.path.join(anchors(store), name + _ANCHOR)
+
+
+def anchor_leaves(store: str, name: str) -> str:
+    """The leaves of an anchor's tree, one on each line."""
+    return os.path.join(anchors(store), f"{name}.leaves.jsonl")
+
+
+def anchor_timestamps(store: str, name: str) -> str:
+    """The replies of time-stamping authorities about an anchor."""
+    return os.path.join(anchors(store), f"{name}.tsr")
 
 
 def amending(record: str) -> str:

@@ -4,6 +4,8 @@ Each ledger is read from its beginning to its end, and its chain is checked on t
 each entry: where it is, and short digests by which it is found. The entry itself is read again when it is needed.
 
 Invariant: a short digest only leads to a line. What is returned was read from that line.
+
+An index is not sent to other processes: each of them reads the ledgers itself, once for many records.
 """
 
 import os
@@ -136,6 +138,9 @@ class LedgerIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __reduce__(self) -> "tuple[object, ...]":
+        return _index_of_process, (self.store, self.state)
+
     def close(self) -> None:
         """Close the files; nothing can be looked up any more."""
         for ledger in self.ledgers:
@@ -259,6 +264,19 @@ class LedgerIndex:
             for found in filter(None, map(self._placed, same)):
                 by_key.setdefault(found.entry.key, []).append(found)
             yield from map(sorted, by_key.values())
+
+
+_of_process: dict[tuple[str, object], LedgerIndex] = {}  # the one that this process read for another process
+
+
+def _index_of_process(store: str, state: object) -> LedgerIndex:
+    """The index for a process that was given one by another: it is kept until there is another store, or a new state."""
+    key = (os.path.abspath(store), state)
+    if key not in _of_process:
+        while _of_process:
+            _of_process.popitem()[1].close()
+        _of_process[key] = LedgerIndex(store)
+    return _of_process[key]
 
 
 def _has_hash(raw: bytes, line_hash: str) -> bool:

@@ -48,7 +48,9 @@ def find_by_name(word: str, *, is_exact: bool = False, only: Sequence[str] | Non
     if not matches:
         _check_indexes(stores)
         if only is None and not is_path and not _had(stores, name):
-            matches = _matches(_elsewhere(stores), name, is_exact=is_exact)
+            matches = _matches(_elsewhere(stores), name, is_exact=is_exact) or _remote(
+                name, is_exact=is_exact
+            )
     if not matches:
         raise _no_match(word, name, stores)
     return _only(word, matches)
@@ -65,6 +67,17 @@ def _elsewhere(at_hand: list[StoreSearch]) -> list[StoreSearch]:
 
     searched = {os.path.realpath(store.path) for store in at_hand}
     return [StoreSearch(store) for store in known_stores() if store not in searched and os.path.isdir(store)]
+
+
+def _remote(word: str, *, is_exact: bool) -> list[RecordMatch]:
+    """The archives in object storage that were indexed here and have this name or id; else those whose id begins with it."""
+    from runcard.store.remote.known_archives import known_archives  # noqa: PLC0415 - most records are at hand
+
+    known = list(known_archives())
+    found = [archive for archive in known if word in {archive.id, archive.name}]
+    if not found and not is_exact and len(word) >= _SHORTEST_PREFIX:
+        found = [archive for archive in known if archive.id.startswith(word)]
+    return [RecordMatch("", archive.name, archive=archive.url) for archive in found]
 
 
 def _check_indexes(stores: list[StoreSearch]) -> None:

@@ -278,7 +278,7 @@ class DirectoryRecord(Record):
             raise failure(error, path, "read") from error
 
     def read_limited(self, name: str, most: int) -> bytes:
-        return read_file(os.path.join(self.path, name), most)
+        return read_file(os.path.join(self.path, name), most, only_regular=True)
 
     def open(self, path: str) -> BinaryIO | None:
         folder, name = os.path.split(path)

@@ -18,6 +18,7 @@ from runcard.errors import RuncardError
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, entries_about, history_of
 from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at, work_ended_at
+from runcard.store.remote.urls import is_url
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -60,6 +61,10 @@ class RecordMatch(NamedTuple):
         from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
         from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415
 
+        if is_url(self.archive):
+            from runcard.store.remote.record import RemoteRecord  # noqa: PLC0415 - see above
+
+            return RemoteRecord(self.archive_path, listed_by=self.store)
         if not isinstance(self.archive, str):
             check_place(self.archive)
             return ArchivedRecord(self.archive_path, self.archive)
@@ -189,11 +194,15 @@ class StoreSearch:
         if entry.path in self.names and self._id(entry.path) == entry.id:
             yield self.match(entry.path)
         match = self.archive_elsewhere(entry)
-        if match is not None and _archived_id(match) == entry.id:
+        if match is not None and (is_url(match.archive) or _archived_id(match) == entry.id):
             yield match
 
     def archive_elsewhere(self, entry: LedgerEntry) -> RecordMatch | None:
         """The archive that a ledger names, if it is there."""
+        if is_url(
+            entry.archive
+        ):  # whether it is there is not asked: that would take a request for each entry
+            return RecordMatch(self.path, entry.path, archive=entry.archive)
         archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
         if not archive or not layout.is_archive(archive) or not os.path.isfile(archive):
             return None

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from runcard.files import open_regular
 from runcard.parallel.forks import work_in_order
@@ -15,6 +16,9 @@ from runcard.transcripts.line_reader import open_lines
 from runcard.transcripts.session_file import ZSTD, failure_reason
 from runcard.transcripts.sources import SESSION_TOOLS
 from runcard.transcripts.zstd_file import UnpackError, unpacked
+
+if TYPE_CHECKING:
+    from runcard.parallel.shard import ItemPlace
 
 
 @dataclass
@@ -34,7 +38,7 @@ def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None
     in_database: frozenset[str] = frozenset()
     ordered = sorted(files, key=lambda file: not file.path.endswith(".db"))  # databases before older files
     lines_before = done = 0
-    for file, content in zip(ordered, work_in_order(ordered, _read, _no_progress), strict=True):
+    for file, content in zip(ordered, work_in_order(ordered, _read, _no_progress, place=_place), strict=True):
         lines_before = lines_before if file.start else 0
         is_old = file.tool == "opencode" and not file.path.endswith(".db")
         result.table.merge(content.calls, in_database if is_old else frozenset())
@@ -50,6 +54,13 @@ def read_files(files: Sequence[TranscriptFile], progress: Progress | None = None
     codex.add_events(result.table, threads)
     result.table.settle()
     return result
+
+
+def _place(file: TranscriptFile) -> "ItemPlace":
+    """Where a file is, and its size, for the workers of a cluster."""
+    from runcard.parallel.shard import ItemPlace  # noqa: PLC0415 - only with a cluster
+
+    return ItemPlace(file.path, file.size if file.end is None else file.end - file.start)
 
 
 def _no_progress(files: int, size: int) -> None:

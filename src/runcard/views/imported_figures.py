@@ -50,6 +50,8 @@ def counts_by_name(parts: Iterable[JsonObject], field: str) -> str | None:
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.get(field) or {})
+    if field == "errors_by_category" and "other" in counts:
+        counts["of an unknown kind"] = counts.pop("other")
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     names = [f"{truncated(name, 60)} ({count:,})" for name, count in ordered[:_MOST]]
     hidden = len(ordered) - len(names)

@@ -1,28 +1,35 @@
-"""The review of a spec, in Markdown."""
+"""The review of a spec: in Markdown, and as annotations of a pull request."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from runcard.files import printable
-from runcard.plans.spec_review import Review
+from runcard.plans.spec_review import Evidence, EvidenceKind, Review, StateCoverage
 
 
-def review_page(title: str, spec: str, review: Review) -> str:
+def review_page(title: str, specs: Sequence[str], review: Review) -> str:
     """The whole page."""
-    return "\n".join(_lines(title, spec, review)) + "\n"
+    return "\n".join(_lines(title, specs, review)) + "\n"
 
 
-def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
+def _lines(title: str, specs: Sequence[str], review: Review) -> Iterator[str]:
     covered = len(review.states) - len(review.uncovered)
     yield f"# Review of {_code(title)}"
     yield ""
-    yield f"{covered} of {len(review.states)} states have a context in {_code(spec)}."
+    yield f"{covered} of {len(review.states)} states are covered in {', '.join(map(_code, specs))}."
     if review.states:
         yield ""
-        yield "| characteristic | state | contexts | examples |"
-        yield "|---|---|---|---|"
+        yield "| characteristic | state | status | known by | examples |"
+        yield "|---|---|---|---|---|"
     for state in review.states:
-        lines = f"line {', '.join(map(str, state.lines))}" if state.lines else "**none**"
-        yield f"| {_code(state.characteristic)} | {_code(state.state)} | {lines} | {state.examples} |"
+        status = state.status if state.is_covered else f"**{state.status}**"
+        cells = [
+            _code(state.characteristic),
+            _code(state.state),
+            status,
+            _known_by(state),
+            str(state.examples),
+        ]
+        yield f"| {' | '.join(cells)} |"
     unknown = [f"line {part.line}: {_code(part.name)}" for part in review.unknown]
     unfilled = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
     for heading, rows in (("Contexts that are not in the plan", unknown), ("Placeholders left", unfilled)):
@@ -31,6 +38,32 @@ def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
             yield from (f"* {row}" for row in rows)
 
 
+def _known_by(state: StateCoverage) -> str:
+    if not state.is_covered:
+        return printable(state.reason or "").replace("|", "¦")
+    return ", ".join(dict.fromkeys(map(_evidence, state.evidence)))
+
+
+def _evidence(evidence: Evidence) -> str:
+    if evidence.known_by is EvidenceKind.COVERAGE:
+        times = "once" if evidence.times == 1 else f"{evidence.times} times"
+        return f"coverage: source line {evidence.line} ran {times}"
+    return f"{evidence.known_by}, line {evidence.line}"
+
+
 def _code(text: str) -> str:
     """A text in code font that cannot break a table or become markup."""
     return "`" + printable(text).replace("|", "¦").replace("`", "'") + "`"
+
+
+def github_annotation(file: str, line: int, message: str) -> str:
+    """A workflow command of GitHub that shows a warning beside a line of a pull request."""
+    return f"::warning file={_property(file)},line={line}::{_message(message)}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

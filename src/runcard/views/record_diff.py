@@ -56,10 +56,19 @@ def change_lines(
         members = list(group)
         yield section
         for change in members[:_MOST]:
-            before = _value(change, change.before, is_at_least=at_least[0])
-            yield f"  {printable(change.name)}: {before} → {_value(change, change.now, is_at_least=at_least[1])}"
+            name, before, now = change_cells(change, at_least)
+            yield f"  {name}: {before} → {now}"
         if len(members) > _MOST:
             yield f"  … and {len(members) - _MOST:,} more"
+
+
+def change_cells(change: ValueChange, at_least: tuple[bool, bool] = (False, False)) -> tuple[str, str, str]:
+    """A value that differs: its name, what it was, what it is now."""
+    before, now = (
+        _value(change, value, is_at_least=is_least)
+        for value, is_least in zip((change.before, change.now), at_least, strict=True)
+    )
+    return printable(change.name), before, now
 
 
 def file_lines(title: str, files: DifferingFiles) -> Iterator[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _BEFORE = 40  # characters that are shown before a match
 _IDS = frozenset({"id", "session", "run"})
 _LEFT_OUT = (
+    "title",
     "kind",
     "role",
     "duration",
@@ -104,6 +105,8 @@ def _cell(row: JsonObject, name: str, kind: str) -> str:
         return cost_cell(row)
     if name == "status" and row.get("problem"):
         return "unreadable"
+    if name == "tokens" and value is None and row.get("known_tokens"):
+        return f"≥ {row['known_tokens']:,}"
     if value is None:
         return ""
     if kind == "cost":

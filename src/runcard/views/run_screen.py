@@ -24,6 +24,7 @@ from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
     SECRETS_KEPT,
+    SIGNATURES,
     Pair,
     cut,
     fields,
@@ -44,6 +45,7 @@ def run_screen(
     status: str | None,
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
+    signatures: Sequence[str] = (),
     *,
     so_far: bool = False,
     cut_texts: bool = True,
@@ -61,6 +63,7 @@ def run_screen(
         *section("Files", file_list(files)),
         *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
         *section("Amendments", cut([f"  {one_line(amendment)}" for amendment in amendments])),
+        *section(SIGNATURES, cut([f"  {one_line(signature)}" for signature in signatures])),
     ]
 
 

@@ -52,6 +52,9 @@ def _value(value: object, room: int | None) -> str:
     return one_line(value) if room is None else fit(one_line(value), room).rstrip()
 
 
+SIGNATURES = "Signatures (not checked; runcard verify does that)"
+
+
 def section(title: str, lines: list[str]) -> list[str]:
     """A title above its lines; nothing where there are no lines."""
     return ["", title, *lines] if lines else []

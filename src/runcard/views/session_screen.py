@@ -34,6 +34,7 @@ from runcard.views.imported_figures import (
 from runcard.views.screen_parts import (
     SCREEN,
     SECRETS_KEPT,
+    SIGNATURES,
     UncutText,
     columns_of,
     cut,
@@ -61,7 +62,12 @@ _TOKEN_CLASSES = {
 
 
 def team_screen(
-    path: str, document: JsonObject, amendments: Sequence[str] = (), *, status: str | None = None
+    path: str,
+    document: JsonObject,
+    amendments: Sequence[str] = (),
+    signatures: Sequence[str] = (),
+    *,
+    status: str | None = None,
 ) -> list[str]:
     """A session, line by line; `status` is that of one which is not closed."""
     instances = document["instances"]
@@ -78,6 +84,7 @@ def team_screen(
         *section("Failed", _failed(instances)),
         *section("Not stored", cut(_not_stored(document.get("audit") or {}))),
         *section("Amendments", cut([_clipped(amendment) for amendment in amendments])),
+        *section(SIGNATURES, cut([_clipped(signature) for signature in signatures])),
     ]
 
 

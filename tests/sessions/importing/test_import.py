@@ -367,6 +367,22 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_imported(cli: Cli, tmp_pat
     assert "1 place could not be read" in outcome.err
 
 
+def test_the_files_of_another_tool_are_named_as_such(cli: Cli, tmp_path: Path) -> None:
+    file = claude(tmp_path, said("Hi", 0), reply("msg_1", 1, text("x")))
+    outcome = cli("import", "codex", file)
+    assert outcome.code == 2
+    assert "hint: these look like files of claude-code: runcard import claude-code PATH" in outcome.err
+
+
+def test_artifacts_that_are_a_file_get_an_error_with_a_hint(cli: Cli, tmp_path: Path) -> None:
+    claude(tmp_path, said("Hi", 0), reply("msg_1", 1, text("x")))
+    Path("notes.txt").write_text("mine")
+    outcome = cli("import", TOOL, tmp_path, "--artifacts", "notes.txt")
+    assert outcome.code == 1
+    assert "Failed to create artifacts directory: Not a directory; check" in outcome.err
+    assert Path("notes.txt").read_text() == "mine"
+
+
 def test_the_workspace_is_copied_only_on_request(cli: Cli, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -430,7 +446,7 @@ def test_a_copy_that_the_document_describes_otherwise_is_found(cli: Cli, tmp_pat
     listing.write_bytes(listing.read_bytes().replace(old, new))
     outcome = cli("verify", path)
     assert outcome.code == 1
-    assert "/sources/0/stored_sha256: the digest is not that of what SHA256SUMS lists" in outcome.err
+    assert "/sources/0/stored_sha256: the digest is not that of what SHA256SUMS lists" in outcome.out
 
 
 def test_names_and_texts_of_the_files_cannot_obey_the_terminal(cli: Cli, tmp_path: Path) -> None:

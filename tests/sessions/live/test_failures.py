@@ -255,3 +255,42 @@ def test_a_run_inside_names_its_session_and_its_calls_count_once(monkeypatch: py
     words = [sys.executable, "-m", "runcard", "costs", "--json"]
     costs = json.loads(subprocess.run(words, capture_output=True, check=False).stdout)
     assert costs["totals"]["calls"] == 2
+
+
+_FORGOTTEN = """
+import runcard, sys
+session = runcard.Session("team-1", artifacts="artifacts").start()
+session.start_instance("worker", workspace="work")
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "code", "warnings"),
+    [
+        ("", "terminated", 0, 1),
+        ("raise ValueError('no')", "error", 1, 0),
+        ("sys.exit(3)", "terminated", 3, 1),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "terminated", -15, 0),
+    ],
+)
+def test_a_session_that_is_not_finished_is_closed_when_the_program_ends(
+    folder: Path, end: str, status: str, code: int, warnings: int
+) -> None:
+    (folder / "work").mkdir()
+    for number in range(50):
+        (folder / "work" / f"{number}.txt").write_text("made")
+    done = subprocess.run(
+        [sys.executable, "-c", _FORGOTTEN.format(end)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("call session.finish()") == warnings
+    (path,) = (folder / "artifacts").glob("2*")
+    document = json.loads((path / "metadata.json").read_bytes())
+    assert [entry["status"] for entry in document["instances"]] == [status]
+    assert len([*path.glob("**/work*/**/*.txt"), *path.glob("**/workspace*/**/*.txt")]) >= 50
+    lines = [json.loads(line) for line in (path / "audit.jsonl").read_bytes().splitlines()]
+    notes = [line["payload"]["type"] for line in lines if line["event"] == "warning.added"]
+    assert notes == ["not-finished"] * warnings
+    (result,) = runcard.verify(path)
+    assert result.verdict.findings == ()

@@ -151,7 +151,7 @@ def test_show_ls_log_verify_and_names_know_an_open_session() -> None:
     assert (row["id"], row["kind"], row["status"]) == ("team-1", "session", "interrupted")
     verified = command("verify", "artifacts")
     assert verified.returncode == 2
-    assert "its process is gone" in verified.stderr
+    assert "its process is gone" in verified.stdout
     assert "runcard close" in command("doctor").stdout + command("doctor").stderr
     for word in ("archive", "rm"):
         refused = command(word, "team-1")
@@ -275,3 +275,53 @@ def test_closing_a_session_without_agents_says_that_it_is_removed() -> None:
     assert closed.returncode == 0
     assert "empty, not stored: No instances found for team session 'team-1': it was removed" in closed.stdout
     assert not os.path.lexists(link.path)
+
+
+def test_collect_closes_an_open_session_by_its_id(tmp_path: Path) -> None:
+    killed()
+    refused = command("collect", "team-1", "--include", "*.py")
+    assert refused.returncode == 64
+    assert "team-1 is an open session: --include cannot be used" in refused.stderr
+    done = command("collect", "team-1")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "artifacts/.open/team-1").exists()
+    (result,) = runcard.verify(done.stdout.strip())
+    assert result.verdict.findings == ()
+    assert command("collect", "team-1").returncode == 1  # it is none any more, and no SPEC
+
+
+def test_collect_leaves_a_session_open_whose_process_works_or_that_has_no_agents(tmp_path: Path) -> None:
+    with runcard.Session("team-1") as session:
+        empty = command("collect", "team-1")
+        assert empty.returncode == 1
+        assert "No instances found for team session 'team-1'" in empty.stderr
+        session.start_instance("worker")
+        done = command("collect", "team-1")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "artifacts/.open/team-1").exists()
+    command("session", "start", "team-2")
+    assert command("collect", "team-2").returncode == 1
+    assert (tmp_path / "artifacts/.open/team-2").exists()
+
+
+def test_an_agent_of_a_session_without_a_process_did_not_crash() -> None:
+    command("session", "start", "team-1")
+    command("session", "instance", "worker", "--session", "team-1")
+    path = command("collect", "team-1").stdout.strip()
+    (agent,) = json.loads(Path(path, "metadata.json").read_bytes())["instances"]
+    assert agent["status"] == "terminated"
+    assert agent["error_message"] == "its session was stored before it was finished"
+    assert "crashed" not in json.dumps(agent)
+
+
+def test_close_means_the_open_session_where_earlier_ones_have_the_same_id() -> None:
+    with runcard.Session("team-1") as session:
+        session.start_instance("a").finish()
+    killed()
+    verified = command("verify", "artifacts/.open/team-1")
+    assert "to close it: runcard close team-1" in verified.stdout + verified.stderr
+    done = command("close", "team-1")
+    assert done.returncode == 0, done.stderr
+    assert os.listdir("artifacts/.open") == []
+    assert len(list(Path("artifacts").glob("2*"))) == 2
+    assert command("close", "team-1").returncode == 1  # now it is not clear which one is meant

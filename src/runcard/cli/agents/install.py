@@ -41,6 +41,14 @@ def command(
         )
         for tool in dict.fromkeys(tools)
     ]
+    titles = " or ".join(plan.title for plan in plans)
+    use = "ask it for its records" if mcp and not hooks else "`runcard ls` lists it when it has answered"
     return show_and_write(
-        plans, dry_run=dry_run, yes=yes, as_json=as_json, none="already installed", done="installed in"
+        plans,
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+        none="already installed",
+        done="installed in",
+        next_step=f"Next: start a new session of {titles}; {use}.",
     )

@@ -50,7 +50,14 @@ def named_parts(*, hooks: bool, mcp: bool) -> "tuple[Part, ...]":
 
 
 def show_and_write(
-    plans: "Sequence[SetupPlan]", *, dry_run: bool, yes: bool, as_json: bool, none: str, done: str
+    plans: "Sequence[SetupPlan]",
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    none: str,
+    done: str,
+    next_step: str | None = None,
 ) -> int:
     """Show what would change, ask, and write it; the exit code."""
     from runcard.operations.agents.install import carry_out  # noqa: PLC0415
@@ -70,6 +77,8 @@ def show_and_write(
         say_done("Nothing was written (--dry-run).")
     for plan in plans:
         _say_result(plan, written, none, done)
+    if written and next_step is not None:
+        say_done(next_step)
     return ExitCode.OK
 
 

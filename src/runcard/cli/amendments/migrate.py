@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.cluster_options import cluster_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
 from runcard.cli.printing import finding_line, say, say_done
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, UsageError
+from runcard.errors import ClusterError, RuncardError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import tzinfo
 
     from runcard.cli.batch import Batch
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--timezone", metavar="ZONE", help="Time zone of times without one, such as Europe/Berlin.")
 @kind_option
 @json_option
+@cluster_options
 def command(
     paths: tuple[str, ...],
     target: str | None,
@@ -47,7 +48,7 @@ def command(
     Exit codes: 0 migrated, or already of that version, 1 something was not migrated, 2 migrated with losses.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
-    from runcard.operations.amendments.migrate import migrate, migrate_record  # noqa: PLC0415
+    from runcard.operations.amendments.migrate_many import migrate_many  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
@@ -55,18 +56,19 @@ def command(
     options: JsonObject = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
     options |= {"limits": read_settings().limits, "backup": not no_backup}
 
-    def migrate_path(path: str) -> "Iterable[Migrated]":
-        documents = None if output is not None or path == "-" else migrate_record(path, target, **options)
-        return (migrate(path, target, output=output, **options),) if documents is None else documents
-
     batch = Batch("documents", None, as_json=as_json, json_list="documents", refusal=_refusal)
-    for path in batch.over(paths):
-        try:
-            for migrated in migrate_path(path):
+    try:
+        for path, outcome in zip(
+            paths, batch.over(migrate_many(paths, target, output=output, **options)), strict=True
+        ):
+            if isinstance(outcome, RuncardError):
+                batch.refuse(path, outcome, _messages(path, outcome))
+                continue
+            for migrated in outcome:
                 batch.add(path, migrated, lambda _, done: _show(done, dry_run=dry_run, to_stdout=to_stdout))
                 _warn(batch, migrated)
-        except RuncardError as error:
-            batch.refuse(path, error, _messages(path, error))
+    except ClusterError as error:  # what was migrated is reported
+        batch.complain(error.message, error.hint)
     return batch.finish(wrong_usage=ExitCode.USAGE)
 
 

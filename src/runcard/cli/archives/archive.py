@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     "--older-than", type="AGE", help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
 )
 @declare.option(
-    "--to", metavar="DIR", type="PATH", help="Folder for the archives. Default: `archive` in the store."
+    "--to",
+    metavar="DIR|URL",
+    type="PATH",
+    help="Folder for the archives, or its URL in object storage, such as s3://BUCKET/FOLDER. Default: `archive` in the store.",
 )
 @declare.option("--force", is_flag=True, help="Also archive records that fail verification.")
 @declare.dry_run_option

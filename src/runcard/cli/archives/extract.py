@@ -19,7 +19,7 @@ from runcard.cli.printing import say, say_json
 def command(archive: str, paths: tuple[str, ...], output: str, as_json: bool) -> int:
     """Extract the files and folders PATH from ARCHIVE without unpacking the rest, and print their paths.
 
-    ARCHIVE is a .tar.gz file, or an archived record by its path, its id, a prefix of its id, its name, or @latest.
+    ARCHIVE is a .tar.gz file, its URL in object storage, or an archived record by its path, its id, a prefix of its id, its name, or @latest.
     PATH is relative to the record, such as `instances/lead-1/output.log`, and is kept below DIR. Each file is checked
     against the checksums of the record. Nothing is overwritten.
 

@@ -23,10 +23,12 @@ from runcard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runcard.operations.archives.candidates import Candidate, PruneCandidates, StoreSize
+    from runcard.operations.archives.candidate import Candidate
+    from runcard.operations.archives.candidates import PruneCandidates, StoreSize
 
 
 @click.command("prune")
+@click.argument("urls", nargs=-1, metavar="[URL]...")
 @click.option("--older-than", type=AGE, help="Delete records whose work ended this long ago: 90d, 12h, 52w.")
 @click.option(
     "--max-size", type=Size(), help="Delete the oldest until each store is this small: 500MB, 20GiB."
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 @outputs_option
 @artifacts_option
 @json_option
-def command(
+def command(  # noqa: PLR0913, PLR0917 - one for each option
+    urls: tuple[str, ...],
     older_than: timedelta | None,
     max_size: int | None,
     retention: bool,
@@ -48,6 +51,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Permanently delete old records and archives, or the oldest of a store that is too large.
+
+    URL is a folder of archives in object storage, such as s3://BUCKET/FOLDER: only its archives are looked at then.
 
     Lists first what would be deleted and how much space that frees. Open records are kept, and so are records that fail
     verification. The ledger of the store keeps an entry for each deletion.
@@ -63,7 +68,7 @@ def command(
             hint="pass either --retention or the others",
         )
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
-    rule = prune_rule(settings, older_than, max_size)
+    rule = prune_rule(settings, older_than, max_size, urls)
     found = rule.find(dry_run=dry_run)
     if not as_json and (dry_run or not yes or not is_quiet()):
         _announce(found, rule.max_size)
@@ -90,7 +95,7 @@ def _announce(found: "PruneCandidates", max_size: int | None) -> None:
     """List what would be deleted and, with a size limit, what that makes of each store."""
     chosen = found.records
     for candidate in chosen:
-        with_files = " with its index and metadata" if candidate.entry else ""
+        with_files = " with its index and metadata" if candidate.to_dict()["archive"] else ""
         say(f"{candidate.path}: {_size(candidate.bytes)}{with_files}")
     say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
     if max_size is None:

@@ -17,7 +17,7 @@ from runcard.cli.printing import say, say_json
 def command(archive: str, to: str | None, force: bool, shows_progress: bool, as_json: bool) -> int:
     """Unpack ARCHIVE into the store of its record, and print the path of the record. The archive is kept.
 
-    ARCHIVE is a .tar.gz file, or an archived record by its path, its id, a prefix of its id, its name, or @latest. An
+    ARCHIVE is a .tar.gz file, its URL in object storage, or an archived record by its path, its id, a prefix of its id, its name, or @latest. An
     archive that no store lists needs --to. Everything is checked before it is written; nothing is overwritten. Paths
     and links that lead out of the record are refused.
 

@@ -4,7 +4,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import RECORD, json_option
-from runcard.cli.printing import say_json, say_text
+from runcard.cli.printing import complain, say_json, say_text
 
 
 @click.command("diff")
@@ -16,9 +16,9 @@ def command(old: str, new: str, as_json: bool) -> int:
 
     A and B are paths, ids, prefixes of ids, names, or @latest (@latest~1 is the one before). Configuration, packages, code, inputs,
     outputs, metrics, tokens, cost and the team are compared; of outputs that are texts, the lines. Ids and times differ in any two
-    records: they are shown with other differences, and are none themselves.
+    records: they are shown with other differences, and are none themselves. Records that seem to be the same are also verified.
 
-    Exit codes: 0 the same (nothing is printed), 1 different, 64 not comparable.
+    Exit codes: 0 the same (nothing is printed), 1 different or damaged, 64 not comparable.
     """
     from runcard.operations.checks.diff import diff  # noqa: PLC0415
     from runcard.views.record_diff import change_lines, diff_heading, file_lines  # noqa: PLC0415
@@ -26,7 +26,7 @@ def command(old: str, new: str, as_json: bool) -> int:
     found = diff(old, new)
     if as_json:
         say_json(found.to_dict())
-    elif not found.identical:
+    elif not found.identical and not found.damaged:
         lines = [
             *diff_heading(found.old, found.new),
             *change_lines(found.changes, found.at_least),
@@ -35,4 +35,6 @@ def command(old: str, new: str, as_json: bool) -> int:
             *change_lines(found.times),
         ]
         say_text("\n".join(lines))
+    for path, reason in found.damaged:
+        complain("Warning", f"{path} fails verification: {reason}", hint=f"runcard verify {path}")
     return ExitCode.OK if found.identical else ExitCode.FAILED

@@ -11,7 +11,8 @@ from runcard.documents.kinds import PUBLISHED
 def command(kind: str, version: str | None) -> int:
     """Print the published JSON Schema of a KIND of document, for editors and other languages.
 
-    KIND is one of archive-index, generation, instance, manifest, session-spec, team, testplan.
+    KIND is one of anchor, anchor-proof, archive-index, generation, instance, ledger-statement, manifest,
+    record-statement, session-spec, team, testplan.
 
     Exit codes: 0 printed, 64 no such schema.
     """

@@ -24,13 +24,14 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
 
-    For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
+    For a run: its command, configuration, cost, inputs and files; signatures are listed, not checked. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.
 
     A run or session that is not closed is shown as far as its journals go; nothing is written.
 
     Exit codes: 0 shown, 1 not a record, 2 a run or session whose process died or is on another host, an open
-    run with an unreadable journal, or a document of a newer version than this runcard supports.
+    run with an unreadable journal, a document of a newer version than this runcard supports, or a document or a list of
+    checksums that was changed since closing. Other files are not checked: that is for runcard verify.
     """
     from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
@@ -39,14 +40,25 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     shown = show_record(record, limits)
     if not isinstance(shown, ShownRun):
         _print(*_session(shown, instance, limits), as_json=as_json)
-        return _warn_of_open_session(shown)
+        return max(_warn_of_open_session(shown), _warn_of_damage(shown))
     if instance is not None:
         raise UsageError(
             f"{shown.path} is a run, and only sessions have instances",
             hint="leave out --instance, or name a session",
         )
     _print(shown.to_dict(), _run(shown), as_json=as_json)
-    return _warn(shown)
+    return max(_warn(shown), _warn_of_damage(shown))
+
+
+def _warn_of_damage(shown: "ShownRun | ShownSession") -> int:
+    """Warn about a closed record whose document is not the one that was closed."""
+    from runcard.operations.checks.shown_damage import shown_damage  # noqa: PLC0415
+
+    if shown.is_open or (damage := shown_damage(shown.record, shown.document, shown.amendments)) is None:
+        return ExitCode.OK
+    sys.stdout.flush()
+    complain("Warning", damage, hint="see all of it with `runcard verify`")
+    return ExitCode.WARNINGS
 
 
 def _print(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
@@ -58,6 +70,7 @@ def _print(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
 
 
 def _run(shown: "ShownRun") -> list[str]:
+    from runcard.operations.checks.show import signatures_of  # noqa: PLC0415
     from runcard.views.run_screen import run_screen  # noqa: PLC0415
 
     return run_screen(
@@ -66,18 +79,23 @@ def _run(shown: "ShownRun") -> list[str]:
         shown.status,
         shown.files,
         shown.amendments.descriptions,
+        [str(signature) for signature in signatures_of(shown.record)],
         so_far=shown.is_open,
         cut_texts=sys.stdout.isatty(),
     )
 
 
 def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[JsonObject, list[str]]:
+    from runcard.operations.checks.show import signatures_of  # noqa: PLC0415
     from runcard.operations.checks.show_session import show_instance  # noqa: PLC0415
     from runcard.views.imported_figures import is_lower_bound  # noqa: PLC0415
     from runcard.views.session_screen import instance_screen, team_screen  # noqa: PLC0415
 
     if name is None:
-        screen = team_screen(shown.path, shown.document, shown.amendments.descriptions, status=shown.status)
+        signatures = [str(signature) for signature in signatures_of(shown.record)]
+        screen = team_screen(
+            shown.path, shown.document, shown.amendments.descriptions, signatures, status=shown.status
+        )
         return shown.to_dict(), screen
     instance = show_instance(shown, name, limits)
     screen = instance_screen(

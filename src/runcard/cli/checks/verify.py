@@ -3,17 +3,15 @@
 from typing import TYPE_CHECKING
 
 from runcard.cli import declare
+from runcard.cli.cluster_options import declared_cluster_options
 from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
-    from runcard.documents.findings import Finding
     from runcard.operations.checks.pin import PinCheck
-    from runcard.operations.checks.verify_result import Verified
-    from runcard.store.verification import Verdict
-
-_NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
+    from runcard.operations.signatures.time_authority import TimePolicy
+    from runcard.operations.signatures.trust import TrustPolicy
 
 
 @declare.command("verify")
@@ -24,47 +22,144 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
     type="PATH",
     help="Compare the ledgers with FILE, which holds their ends at the last check, and update it. Keep FILE outside the store.",
 )
+@declare.option(
+    "--signers",
+    metavar="FILE",
+    type="PATH",
+    help="Public keys that you trust, in the format of OpenSSH's allowed_signers. Each record needs a signature by one of them.",
+)
+@declare.option(
+    "--require",
+    metavar="NAME,...",
+    help="Names in the file of signers. Each record needs the signature of each of them, by different people.",
+)
+@declare.option(
+    "--revoked",
+    metavar="FILE",
+    type="PATH",
+    help="Public keys that you do not trust any more, one on each line, perhaps with since=YYYYMMDDZ behind them.",
+)
+@declare.option(
+    "--tsa-certs",
+    metavar="FILE",
+    type="PATH",
+    help="Certificates of time-stamping authorities that you trust, as PEM. Time-stamps of others are errors.",
+)
+@declare.option(
+    "--require-timestamp",
+    is_flag=True,
+    help="Each record needs a time-stamp by an authority in the file of --tsa-certs.",
+)
+@declare.option(
+    "--proof",
+    metavar="FILE",
+    type="PATH",
+    help="Proof by `runcard anchor --proof` about the record at PATH. Default: PATH.proof.json, if it exists.",
+)
 @declare.progress_option
 @declare.json_option
-def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_json: bool) -> int:
+@declared_cluster_options
+def command(  # noqa: PLR0913, PLR0917 - one for each option
+    paths: tuple[str, ...],
+    pin: str | None,
+    signers: str | None,
+    require: str | None,
+    revoked: str | None,
+    tsa_certs: str | None,
+    require_timestamp: bool,
+    proof: str | None,
+    shows_progress: bool,
+    as_json: bool,
+) -> int:
     """Hash every file of the records at PATH and compare it with the record.
 
-    PATH is a run, a session, an archive, or a folder with records at any depth. A record can also be named by its id,
+    PATH is a run, a session, an archive, a folder with records at any depth, or the URL of an archive or of a folder of
+    archives in object storage, such as s3://BUCKET/FOLDER. A record can also be named by its id,
     a prefix of its id, its name, or as @latest (@latest~1 is the one before). A record is intact if nothing was
-    changed except by recorded amendments, and complete if nothing is missing.
+    changed except by recorded amendments, and complete if nothing is missing. Whose signature it has, you decide with
+    --signers.
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
+    from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
+    from runcard.operations.checks.verify import (  # noqa: PLC0415
+        VerifySummary,
+        signers_of,
+        timestamps_of,
+        verify,
+        with_proof,
+        with_time,
+        with_trust,
+    )
     from runcard.settings import read_settings  # noqa: PLC0415
 
+    if proof is not None:
+        _check_proof(paths)
     if pin is not None:
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
-    total = VerifySummary()
+    policy = _policy(signers, revoked, require)
+    authorities = _authorities(tsa_certs, is_required=require_timestamp)
+    total = VerifySummary(lists_records=as_json)
+    report = VerifyReport(batch, signers)
     limits = read_settings().limits
     for result in batch.over(
         verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None)
     ):
-        total.add(result)
-        _add(batch, result)
+        result = with_proof(result, proof)  # noqa: PLW2901 - the same result, with more in it
+        times = timestamps_of(result, authorities)
+        by = signers_of(result, policy, times)
+        checked = result if policy is None else with_trust(result, policy, by)
+        checked = checked if authorities is None else with_time(checked, authorities, times)
+        total.add(checked, by, times)
+        report.add(checked, by, times)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for result in pinned.results if pinned else ():
         total.add(result)
-        _add(batch, result)
+        report.add(result)
     if as_json:
         say_json(total.to_dict(pinned))
         return _code(code_for_severity(total.severity), pinned)
-    if total.has_good:
-        say_done(_NOT_SIGNED)
     if pinned is not None:
         _add_pins(batch, pinned)
-    return batch.finish()
+    return report.finish(total.tally)
+
+
+def _policy(signers: str | None, revoked: str | None, require: str | None) -> "TrustPolicy | None":
+    """What the reader trusts; None if no option says so."""
+    if signers is None and revoked is None and require is None:
+        return None
+    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few verify signatures
+
+    names = None if require is None else [name.strip() for name in require.split(",")]
+    return open_policy(signers, revoked, names)
+
+
+def _check_proof(paths: tuple[str, ...]) -> None:
+    """A proof is about one record; raises UsageError if a folder of them, or several, were named."""
+    import os  # noqa: PLC0415
+
+    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.operations.checks.verify_directories import is_record  # noqa: PLC0415
+
+    if len(paths) != 1 or (os.path.isdir(paths[0]) and not is_record(paths[0])):
+        raise UsageError("--proof is about one record", hint="name that record")
+
+
+def _authorities(tsa_certs: str | None, *, is_required: bool) -> "TimePolicy | None":
+    """The time-stamping authorities that the reader trusts; None if neither an option nor a setting names any."""
+    from runcard.settings import TIMESTAMP_CERTIFICATES, read_settings  # noqa: PLC0415
+
+    if not is_required and read_settings({TIMESTAMP_CERTIFICATES: tsa_certs})[TIMESTAMP_CERTIFICATES] is None:
+        return None
+    from runcard.operations.signatures.time_authority import TimePolicy, open_authorities  # noqa: PLC0415
+
+    return TimePolicy(open_authorities(tsa_certs), is_required=is_required)
 
 
 def _measure(paths: tuple[str, ...]) -> int:
@@ -85,69 +180,13 @@ def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:
     return ExitCode.WARNINGS if pinned is not None and not pinned.ledgers and code == ExitCode.OK else code
 
 
-def _code_of(checked: "Verdict | Finding") -> ExitCode:
-    return code_for_severity(checked.severity)
-
-
 def _add_pins(batch: "Batch", pinned: "PinCheck") -> None:
     if not pinned.is_updated:
-        batch.complain(
+        batch.report_error(
             f"{pinned.file} was not updated: a ledger changed, or its chain is broken",
             "find out why; to accept the ledgers as they are now, delete the file and pin again",
         )
     elif pinned.ledgers:
         say_done(str(pinned))
     else:
-        batch.warn(f"{pinned.file}: nothing to pin: no ledger at PATH")
-
-
-def _add(batch: "Batch", result: "Verified") -> None:
-    """The verdict on a record: at once if it is good, at the end if it failed."""
-    from runcard.files import printable  # noqa: PLC0415
-
-    verdict = result.verdict
-    if _code_of(verdict) == ExitCode.FAILED:
-        only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
-        if only is not None and only.kind == "missing" and only.record == printable(result.path):
-            batch.complain(only.message, result.hint or "name a run or a session, or a folder of them")
-            return
-        findings = sorted(verdict.findings, key=lambda finding: _code_of(finding) != ExitCode.FAILED)
-        batch.complain(f"{result.path}: {_words(verdict)}", details=[_line(one, result) for one in findings])
-        return
-    known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
-    if _is_empty(result):
-        were = "was" if result.deleted == 1 else "were"
-        deleted = f"; {result.deleted:,} {were} deleted on purpose" if result.deleted else ""
-        batch.done(f"{result.path}: no records{deleted}")
-    elif verdict.records:
-        batch.done(f"{result.path}: {_words(verdict)}", known)
-    for finding in verdict.findings:
-        if _code_of(finding) != ExitCode.OK:
-            batch.warn(f"{result.path}: {_line(finding, result)}")
-
-
-def _is_empty(result: "Verified") -> bool:
-    """Whether this is a store without records."""
-    return not result.verdict.records and not result.verdict.findings
-
-
-def _line(finding: "Finding", result: "Verified") -> str:
-    """A finding about a store names the record, one about a file that file, and one about a whole record neither."""
-    place = finding.path if finding.kind not in {"open", "ledger"} else ""
-    if not result.verdict.records:
-        place = finding.record or ""
-    return f"{place}: {finding.message} [{finding.kind}]" if place else f"{finding.message} [{finding.kind}]"
-
-
-def _words(verdict: "Verdict") -> str:
-    """The verdict in words; in capitals where the check failed."""
-    words = {
-        (True, True): "intact, complete",
-        (False, True): "changed (nothing missing)",
-        (True, False): "incomplete (nothing changed)",
-        (False, False): "changed and incomplete",
-    }[verdict.intact, verdict.complete]
-    if _code_of(verdict) == ExitCode.FAILED:
-        word, *rest = words.split(" ")
-        words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])
-    return words if verdict.records else f"the store is {words}"
+        batch.report_warning(f"{pinned.file}: nothing to pin: no ledger at PATH")

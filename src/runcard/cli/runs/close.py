@@ -66,6 +66,7 @@ class _ClosingLine:
 
     def __init__(self, closing: "CloseResult") -> None:
         self._closing = closing
+        self.warnings = closing.warnings
 
     @property
     def line(self) -> str:

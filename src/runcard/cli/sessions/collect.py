@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option, progress_option
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 def command(spec: str | None, template: bool, shows_progress: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them
     """Collect the session that SPEC describes: workspaces, transcripts, tokens and costs of every agent.
 
-    SPEC is a YAML or JSON file. Prints the path of the session. Workspaces are not changed; credentials, caches and the
+    SPEC is a YAML or JSON file, or the id of an open session: that is closed, or stored as it is if its process still works. Prints the path of the session. Workspaces are not changed; credentials, caches and the
     like are not copied. Files that cannot be stored are listed, and the rest is stored. Patterns are those of
     .gitignore; `!PATTERN` includes what is excluded by default.
 
@@ -68,10 +69,17 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
             "--keep-secrets and --mask-workspaces contradict each other", hint="pass one of them"
         )
     from runcard.operations.sessions.collect import collect  # noqa: PLC0415
+    from runcard.operations.sessions.collect_team import collect_open, find_open  # noqa: PLC0415
 
+    live = find_open(spec, options["artifacts"])
+    if live is not None:
+        _check_options_of_open(spec, options)
     bar = CopyProgress(everywhere=shows_progress)
     try:
-        collected = collect(spec, progress=bar.advance, **options)
+        if live is not None:
+            collected = collect_open(live, bar.advance)
+        else:
+            collected = collect(spec, progress=bar.advance, **options)
     except RuncardError as error:
         if code_for_error(error) == ExitCode.USAGE:
             raise
@@ -80,6 +88,15 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
     finally:
         bar.wipe()
     return _show(collected, spec, as_json=as_json)
+
+
+def _check_options_of_open(session_id: str, options: dict[str, Any]) -> None:
+    """An open session is closed as its settings say."""
+    source = click.get_current_context().get_parameter_source
+    given = [name for name in options if source(name) is ParameterSource.COMMANDLINE and name != "artifacts"]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{session_id} is an open session: {names} cannot be used", hint="leave it out")
 
 
 _HOW_TO_KEEP = (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from runcard.cli.cluster_options import cluster_options
 from runcard.cli.exit_codes import ExitCode, worst
 from runcard.cli.options import PATH, SINCE, json_option, progress_option
 from runcard.cli.printing import complain, say_json, say_text
@@ -79,6 +80,7 @@ class CostOptions(NamedTuple):
 @click.option("--csv", "as_csv", is_flag=True, help="Print the groups as CSV.")
 @progress_option
 @json_option
+@cluster_options
 def command(
     as_csv: bool,
     shows_progress: bool,
@@ -133,7 +135,14 @@ def _options(
         fact, dot, rest = name.partition(".")
         if name not in known and (is_of_files or fact not in _FACTS or not dot or not rest):
             more = "" if is_of_files else ", label.NAME, config.NAME"
-            raise click.BadParameter(f"'{name}' is not one of {', '.join(known)}{more}", param_hint="'--by'")
+            near = (
+                ""
+                if is_of_files or "." in name or not name
+                else f"; for a configuration value: config.{name}"
+            )
+            raise click.BadParameter(
+                f"'{name}' is not one of {', '.join(known)}{more}{near}", param_hint="'--by'"
+            )
     budget = None
     if amount is not None:
         from runcard.operations.catalog.budget import parse_amount, start_of_month  # noqa: PLC0415

@@ -138,7 +138,11 @@ def _warn(report: "ImportReport") -> ExitCode:
     if report.unknown_types:
         code = ExitCode.WARNINGS
         names = ", ".join(f"{printable(name)} ({count:,})" for name, count in report.unknown_types.items())
-        complain("Warning", f"unknown types of records, which are not read: {names}")
+        hint = (
+            report.other_tool
+            and f"these look like files of {report.other_tool}: runcard import {report.other_tool} PATH"
+        )
+        complain("Warning", f"unknown types of records, which are not read: {names}", hint=hint)
     for session in report.sessions:
         if session.error is not None:
             code = ExitCode.FAILED

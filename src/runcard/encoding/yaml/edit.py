@@ -5,6 +5,7 @@ brackets. The result is parsed again before it is returned: a text whose aliases
 refused, never damaged.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,12 +20,16 @@ from runcard.encoding.yaml.writer import INDENT, Container, block, encode_key, f
 from runcard.errors import EncodingError
 
 _BLANKS = " \t\r\n"
+_PLAIN = re.compile(rb"[A-Za-z_]\w*:(?:.*\n)+\Z")  # a block map that ends with a line
+_ODD = re.compile(rb"\r|\n\s*(?:\n|#)|\n(?:---|\.\.\.)")  # empty lines, comments, several documents
 
 
 def edit_yaml(data: bytes, new: Any) -> bytes:  # noqa: ANN401
     """Change a YAML document to the data `new`; raises EncodingError if that cannot be done in point."""
     from runcard.encoding.yaml.composer import compose  # noqa: PLC0415 - its parser takes long to import
 
+    if (result := _with_sections(data, new)) is not None:
+        return result
     mark = BOM if data.startswith(BOM) else b""
     text = data[len(mark) :].decode()
     root = compose(text, NONE)
@@ -37,6 +42,33 @@ def edit_yaml(data: bytes, new: Any) -> bytes:  # noqa: ANN401
         "this text cannot be edited in place",
         hint="write the values of its aliases and merge keys in full",
     )
+
+
+def _with_sections(data: bytes, new: object) -> bytes | None:
+    """The text with new sections, if nothing else changes and its layout is plain; else None.
+
+    This needs no positions, which take most of the time of an edit.
+    """
+    if not isinstance(new, dict) or _PLAIN.match(data) is None or _ODD.search(data) is not None:
+        return None
+    try:
+        old = decode_yaml(data, NONE)
+    except EncodingError:
+        return None
+    if not isinstance(old, dict) or [key for key in new if key in old] != list(old) or len(new) == len(old):
+        return None
+    result = data
+    follower: Any = None  # the section that a new one precedes
+    for key in reversed(new):
+        if key in old:
+            follower = key
+            continue
+        at = len(result) if follower is None else result.find(f"\n{follower}:".encode()) + 1
+        if at == 0:
+            return None
+        result = result[:at] + to_bytes("".join(f"{line}\n" for line in block({key: new[key]}))) + result[at:]
+        follower = key
+    return result if _has_data(result, new) else None
 
 
 def _has_data(data: bytes, value: object) -> bool:

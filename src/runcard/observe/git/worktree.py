@@ -68,6 +68,10 @@ class WorkTree:
             submodules={path: tree._status_or_none() for path, tree in self._submodules().items()},  # noqa: SLF001
         )
 
+    def without_filters(self) -> Git:
+        """Git for this tree that starts no filter which the repository names; raises GitError."""
+        return self._git.without_filters(self._drivers())
+
     @property
     def pathspecs(self) -> tuple[bytes | str, ...]:
         """The paths that the commands check: all except the ignored ones."""

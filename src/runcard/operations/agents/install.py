@@ -15,6 +15,7 @@ from runcard.agent_setup import hook_note
 from runcard.agent_setup.install_notes import (
     InstallNote,
     digest_of,
+    locked_install,
     made_folders,
     read_install_note,
     remove_install_note,
@@ -24,6 +25,7 @@ from runcard.agent_setup.own_entries import add_parts, own_parts, parse_data, re
 from runcard.agent_setup.settings_file import (
     SettingsText,
     broken,
+    check_unchanged,
     read_settings_text,
     remove_folders,
     replace_settings,
@@ -249,15 +251,21 @@ def _without_ours(text: SettingsText, form: str) -> str | None:
 
 def carry_out(plans: Sequence[SetupPlan]) -> list[str]:
     """Write the changes; the paths that were changed. After an error, all files are as they were."""
+    changes = [change for plan in plans for change in plan.changes if change.is_any]
     done: list[SettingsChange] = []
-    try:
-        for change in [change for plan in plans for change in plan.changes if change.is_any]:
-            _write(change)
-            done.append(change)
-    except RuncardError:
-        for change in reversed(done):
-            _put_back(change)
-        raise
+    with (
+        locked_install()
+    ):  # or what one process puts back would take away what another one has found installed
+        for change in changes:
+            check_unchanged(change.before)
+        try:
+            for change in changes:
+                _write(change)
+                done.append(change)
+        except RuncardError:
+            for change in reversed(done):
+                _put_back(change)
+            raise
     return [change.path for change in done]
 
 

@@ -18,6 +18,7 @@ from runcard.operations.checks.verify import damage_of
 from runcard.store import layout
 from runcard.store.locks import lock_folder
 from runcard.store.record import DirectoryRecord, Record
+from runcard.store.remote.urls import is_url
 
 if TYPE_CHECKING:
     from runcard.store.archives.record import ArchivedRecord
@@ -38,7 +39,17 @@ def change_record(record: Record, change: Callable[[str], T]) -> T:
     """Call `change` with the record's directory, and return its result; a change that fails leaves an archive as it was."""
     if not record.is_archived:
         return change(record.path)
+    check_changeable(record)
     return _change_archived(cast("ArchivedRecord", record), change)
+
+
+def check_changeable(record: Record) -> None:
+    """Refuse an archive in object storage: objects there are never replaced."""
+    if is_url(record.path):
+        raise StoreError(
+            f"{printable(record.path)} cannot be changed: archives in object storage are never replaced",
+            hint=f"restore it first: runcard restore {printable(record.path)} --to DIR",
+        )
 
 
 def _change_archived(record: "ArchivedRecord", change: Callable[[str], T]) -> T:

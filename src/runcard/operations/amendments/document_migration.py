@@ -30,10 +30,7 @@ class Migrated:
     notes: tuple[str, ...] = ()
     written: str | None = None
     backup: str | None = None
-
-    @property
-    def changed(self) -> bool:
-        return self.before != self.after
+    changed: bool = False
 
     def to_dict(self) -> JsonObject:
         return {
@@ -82,4 +79,7 @@ def prepare_migration(
     result = reader.parse_document(after, kind=report.kind, limits=limits).report
     if not result.valid:
         raise InvalidDocument(result, f"what {printable(path)} would become")
-    return Migrated(path, report.kind, report.version, to, before, after, migration.dropped, migration.notes)
+    return Migrated(
+        *(path, report.kind, report.version, to, before, after, migration.dropped, migration.notes),
+        changed=before != after,
+    )

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from runcard import checksums
@@ -19,10 +19,12 @@ from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.operations.checks.show import ShownRun, show_record
 from runcard.operations.checks.show_session import ShownSession
+from runcard.operations.checks.verify import damage_of
 from runcard.operations.runs.compare import FileDifference, text_diff
 from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.record import RUN, SESSION, DirectoryRecord, Record
+from runcard.views.formats import command_line
 from runcard.views.imported_figures import is_lower_bound
 
 _RUN_FIGURES = {
@@ -93,10 +95,13 @@ class RecordDiff:
     outputs: FileChanges
     times: tuple[RecordChange, ...] = field(default=())  # differ in any two records, and do not count
     at_least: tuple[bool, bool] = (False, False)  # whether the figures of each are lower bounds
+    damaged: tuple[
+        tuple[str, str], ...
+    ] = ()  # the path of each that fails verification, and why; looked for where nothing differs
 
     @property
     def identical(self) -> bool:
-        return not (self.changes or self.inputs or self.outputs)
+        return not (self.changes or self.inputs or self.outputs or self.damaged)
 
     def to_dict(self) -> JsonObject:
         return {
@@ -107,6 +112,7 @@ class RecordDiff:
             "inputs": self.inputs.to_dict(),
             "outputs": self.outputs.to_dict(),
             "times": [change.to_dict() for change in self.times],
+            "damaged": [{"path": path, "reason": reason} for path, reason in self.damaged],
         }
 
 
@@ -115,10 +121,18 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> RecordDiff
     with ExitStack() as stack:
         before, now = (show_record(_open(word, stack)) for word in (old, new))
         if isinstance(before, ShownRun) and isinstance(now, ShownRun):
-            return _diff_runs(before, now)
+            return _checked(_diff_runs(before, now), before.record, now.record)
         if isinstance(before, ShownSession) and isinstance(now, ShownSession):
-            return _diff_sessions(before, now)
+            return _checked(_diff_sessions(before, now), before.record, now.record)
     raise UsageError("a run and a session cannot be compared", hint="name two runs, or two sessions")
+
+
+def _checked(found: RecordDiff, *records: Record) -> RecordDiff:
+    """The same; where nothing differs by what the records say, also whether their files are as they say."""
+    if not found.identical:
+        return found
+    damage = ((printable(record.path), damage_of(record.path)) for record in records)
+    return replace(found, damaged=tuple((path, reason) for path, reason in damage if reason is not None))
 
 
 def _open(word: str | os.PathLike[str], stack: ExitStack) -> Record:
@@ -218,7 +232,7 @@ def _result(run: ShownRun) -> JsonObject:
     return {
         "status": run.status,
         "exit_code": generation.get("exit_code"),
-        "command": command and " ".join(command),
+        "command": command and command_line(command),
     }
 
 

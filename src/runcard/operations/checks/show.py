@@ -16,6 +16,7 @@ from runcard.views.run_readme import is_readme_of
 
 if TYPE_CHECKING:
     from runcard.operations.checks.show_session import ShownInstance, ShownSession
+    from runcard.operations.checks.stated_signatures import StatedSignature
 
 GONE = "its process is gone"
 UNKNOWN = "it is unknown whether it is still running"
@@ -47,6 +48,7 @@ class ShownRun(NamedTuple):
             "so_far": self.is_open,
             "files": files,
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
+            "signatures": [each.to_dict() for each in signatures_of(self.record)],
             "document": self.document,
         }
 
@@ -121,6 +123,20 @@ def show_record(
         is_open,
         is_open and so_far is None,
     )
+
+
+def signatures_of(record: Record) -> "tuple[StatedSignature, ...]":
+    """The signatures of a record, which nobody has checked; none of an archive that is damaged or missing."""
+    try:
+        if not record.has_file(layout.SIGNATURE):
+            return ()
+    except (StoreError, OSError):
+        if not record.is_archived:
+            raise
+        return ()
+    from runcard.operations.checks.stated_signatures import stated_signatures  # noqa: PLC0415 - few are signed
+
+    return stated_signatures(record)
 
 
 def _so_far(record: Record, document: JsonObject) -> JsonObject | None:

@@ -26,11 +26,18 @@ class ShownSession(NamedTuple):
     def path(self) -> str:
         return self.record.path
 
+    @property
+    def is_open(self) -> bool:
+        return self.status is not None
+
     def to_dict(self) -> JsonObject:
+        from runcard.operations.checks.show import signatures_of  # noqa: PLC0415 - which imports this
+
         return {
             "path": printable(self.path),
             **({} if self.status is None else {"status": self.status, "so_far": True}),
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
+            "signatures": [each.to_dict() for each in signatures_of(self.record)],
             "document": self.document,
         }
 

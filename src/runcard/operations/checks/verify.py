@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,35 @@ from runcard.store import layout
 from runcard.store.ledger import in_order
 from runcard.store.ledger_search import TAIL, search_ledgers
 from runcard.store.record import Progress, Record
-from runcard.store.verification import Verdict, missing_record, unreadable, verify_chain
+from runcard.store.remote.urls import is_url
+from runcard.store.verification import (
+    Verdict,
+    is_removed_record,
+    missing_record,
+    unreadable,
+    verify_chain,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runcard.operations.checks.pin import PinCheck
+    from runcard.operations.signatures.time_authority import JudgedTimestamp, TimePolicy
+    from runcard.operations.signatures.trust import JudgedSignature, TrustPolicy
     from runcard.store.ledger_index import LedgerIndex
 
+# What can be the matter with a record, in the order of a tally. One that is removed is known by the ledger only.
+_TALLY = (
+    "good",
+    "changed",
+    "incomplete",
+    "not signed as required",
+    "not time-stamped as required",
+    "open",
+    "removed",
+)
+
+_DIRECTORY, _ARCHIVE, _OTHER = "directory", "archive", "other"  # what a path is
 _FEW = 8  # records of one store that are looked up by searching its ledgers, instead of reading them
 
 
@@ -45,25 +68,42 @@ def verify(
     mention the record, and at their ends; with `whole_ledgers`, as a whole.
     """
     chains = _NamedChains(whole_ledgers=whole_ledgers)
-    for are_directories, names in groupby(map(_record_path, paths), _is_directory):
-        if are_directories:
+    for form, names in groupby(map(_record_path, paths), _form):
+        if form == _DIRECTORY:
             results = _directories(list(names), chains, progress, limits)
+        elif form == _ARCHIVE:
+            results = _archives(list(names), progress, limits)
         else:
             results = (result for name in names for result in _at(name, progress, limits))
         for result in results:
-            yield result
-            if result.is_named and result.store is not None:
-                yield from chains.findings(result)
+            if not result.is_named or result.store is None:
+                yield result
+                continue
+            yield from _with_anchors(result, result.store)
+            yield from chains.findings(result)
 
 
-def damage_of(path: str | os.PathLike[str]) -> str | None:
+def _with_anchors(result: Verified, store: str) -> Iterator[Verified]:
+    """The result for a record that was named, with what the anchors of its store prove about it."""
+    with contextlib.suppress(RuncardError, OSError):  # what cannot be listed is reported with the store
+        if (identity := result.verdict.identity) and layout.anchor_names(store):
+            from runcard.store.verification.anchors import AnchorIndex  # noqa: PLC0415 - most stores have none
+
+            index = AnchorIndex(store, identity.id)
+            result = result._replace(verdict=index.applied(result.verdict))
+            if index.findings:
+                yield Verified(store, Verdict(tuple(index.findings), records=0), store)
+    yield result
+
+
+def damage_of(
+    path: str | os.PathLike[str], *, except_for: Callable[[Finding], bool] = lambda _: False
+) -> str | None:
     """Why a record fails verification; None if it does not."""
     for result in verify(path):
-        if not (result.verdict.intact and result.verdict.complete):
-            found = next((found for found in result.verdict.findings if found.breaks), None)
-            if found is None:
-                return "it is damaged"
-            return f"{printable(found.path)}: {found.message}" if found.path else found.message
+        for found in result.verdict.findings:
+            if found.breaks and not except_for(found):
+                return f"{printable(found.path)}: {found.message}" if found.path else found.message
     return None
 
 
@@ -74,15 +114,18 @@ def _record_path(path: str | os.PathLike[str]) -> str:
     return (os.path.dirname(name) or ".") if is_document else name
 
 
-def _is_directory(name: str) -> bool:
-    """Whether this is the directory of a record, or of a session that is being collected."""
-    is_archive = layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name)
-    return not is_archive and (layout.is_collection(name) or is_record(name))
+def _form(name: str) -> str:
+    """Whether this is an archive, the directory of a record or of a session that is being collected, or anything else."""
+    if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
+        return _ARCHIVE
+    return _DIRECTORY if layout.is_collection(name) or is_record(name) else _OTHER
 
 
 def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
-    if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
-        yield _archive(name, progress, limits)
+    if is_url(name):
+        from runcard.operations.checks.verify_remote import verify_remote  # noqa: PLC0415 - only for URLs
+
+        yield from verify_remote(name, progress, limits)
     elif os.path.lexists(name):
         from runcard.operations.checks.verify_store import verify_archive_folder, verify_folder  # noqa: PLC0415 - long to load
 
@@ -127,10 +170,13 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     except StoreError as error:
         yield Verified(word, unreadable(word, error)._replace(records=0), hint=error.full_hint)
         return
+    if is_url(record.path):
+        yield from _at(record.path, progress, limits)
+        return
     if not record.is_archived:
         yield _as_named(verify_directory(record.path, {}, progress, limits))
         return
-    yield _archive(record.path, progress, limits)
+    yield from _archives([record.path], progress, limits)
     yield from _missing_directory(record)
 
 
@@ -191,51 +237,176 @@ def _missing_directory(record: Record) -> Iterator[Verified]:
         yield result._replace(verdict=result.verdict._replace(records=0))
 
 
-def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
-    from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - few archives are named
+def _archives(paths: list[str], progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """Archives that were named by their paths."""
+    from runcard.operations.checks.verify_archives import verify_named_archives  # noqa: PLC0415 - few archives are named
 
-    mentions = (layout.archived_name(path),)
-    return verify_archive(path, progress, limits)._replace(is_named=True, mentions=mentions)
+    for result in verify_named_archives(paths, progress, limits):
+        yield result._replace(is_named=True, mentions=(layout.archived_name(result.path),))
 
 
 class VerifySummary:
-    """The verdict on everything. Of a record without findings it keeps nothing but the count."""
+    """The verdict on everything. Without `lists_records`, it keeps nothing of a record without findings."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lists_records: bool = True) -> None:
         self.stores: set[str] = set()  # whose ledgers have the records
         self.severity: Severity = NOTE  # of the worst finding
-        self.has_good = False  # whether there was a record or a store that did not fail
+        self.tally: Counter[str] = Counter(
+            dict.fromkeys(_TALLY, 0)
+        )  # records by what is the matter with them
         self._intact = self._complete = True
-        self._records = 0
+        self._signed: set[bool | None] = set()
+        self._timestamped: set[bool | None] = set()
+        self._lists_records = lists_records
+        self._records: list[JsonObject] = []
         self._findings: list[Finding] = []
 
-    def add(self, result: Verified) -> None:
+    def add(
+        self,
+        result: Verified,
+        signers: "Sequence[JudgedSignature]" = (),
+        times: "Sequence[JudgedTimestamp]" = (),
+    ) -> None:
+        """Add a result, with the signatures and the time-stamps of its record that are right."""
         verdict = result.verdict
         self._intact &= verdict.intact
         self._complete &= verdict.complete
-        self._records += verdict.records
+        if verdict.records:
+            self._signed.add(verdict.signed)
+            self._timestamped.add(verdict.timestamped)
+            if self._lists_records:
+                self._records.append(_record_entry(result, signers, times))
+        self.tally.update(_tally_words(verdict))
         self._findings += verdict.findings
         self.severity = max(self.severity, verdict.severity, key=list(reversed(Severity)).index)
-        is_empty = not verdict.records and not verdict.findings
-        self.has_good |= verdict.severity is not ERROR and not is_empty
         if result.store is not None:
             self.stores.add(result.store)
+
+    @property
+    def signed(self) -> bool | None:
+        """The weakest of all records: false if a signature is wrong, None if one is not signed."""
+        return _weakest(self._signed)
 
     def to_dict(self, pin: "PinCheck | None" = None) -> JsonObject:
         pinned = {} if pin is None else {"pin": pin.to_dict()}
         return {
             "intact": self._intact,
             "complete": self._complete,
-            "signed": None,
+            "signed": self.signed,
+            "timestamped": _weakest(self._timestamped),
+            "tally": {word.replace(" ", "_").replace("-", ""): count for word, count in self.tally.items()},
             "records": self._records,
             "findings": [finding.to_dict() for finding in self._findings],
             **pinned,
         }
 
 
+def _weakest(verdicts: set[bool | None]) -> bool | None:
+    return next((value for value in (False, None, True) if value in verdicts), None)
+
+
+def with_proof(result: Verified, proof: str | None = None) -> Verified:
+    """A result for a record that was named, with the time-stamps of a proof: the given one, or the one beside the record."""
+    if not result.is_named or not result.verdict.records:
+        return result
+    path = proof or f"{os.path.abspath(result.path).removesuffix(layout.PACKED)}{layout.PROOF}"
+    if proof is None and not os.path.isfile(path):
+        return result
+    from runcard.operations.signatures.anchor_proof import apply_proof  # noqa: PLC0415 - few records have one
+
+    return apply_proof(result, path)
+
+
+def timestamps_of(result: Verified, policy: "TimePolicy | None" = None) -> "list[JudgedTimestamp]":
+    """The time-stamps of a record that are right; without a policy, no authority is trusted."""
+    if not result.verdict.timestamps:
+        return []
+    from runcard.operations.signatures.time_authority import TimePolicy  # noqa: PLC0415 - most records have none
+
+    return (policy or TimePolicy()).judge(result.verdict.timestamps)
+
+
+def signers_of(
+    result: Verified, policy: "TrustPolicy | None" = None, times: "Sequence[JudgedTimestamp]" = ()
+) -> "list[JudgedSignature]":
+    """The signatures of a record that are right; without a policy, nobody says whose they are.
+
+    `times` are its time-stamps: they prove that a signature is older than the end of its key.
+    """
+    if not result.verdict.signatures:
+        return []
+    from runcard.operations.signatures.trust import TrustPolicy  # noqa: PLC0415 - most records have none
+
+    return (policy or TrustPolicy()).judge(result.verdict, times)
+
+
+def with_trust(result: Verified, policy: "TrustPolicy", signers: "Sequence[JudgedSignature]") -> Verified:
+    """A result with findings about the signatures that a record lacks."""
+    if not result.verdict.records and not signers:
+        return result
+    return _with_findings(result, policy.findings(_name(result), signers))
+
+
+def with_time(result: Verified, policy: "TimePolicy", times: "Sequence[JudgedTimestamp]") -> Verified:
+    """A result with findings about the time-stamps that a record lacks."""
+    if not result.verdict.records:
+        return result
+    return _with_findings(result, policy.findings(_name(result), times))
+
+
+def _name(result: Verified) -> str:
+    return printable(os.path.basename(os.path.abspath(result.path)))
+
+
+def _with_findings(result: Verified, missing: list[Finding]) -> Verified:
+    verdict = result.verdict
+    return result._replace(verdict=verdict._replace(findings=(*verdict.findings, *missing)))
+
+
+def _tally_words(verdict: Verdict) -> Iterator[str]:
+    """What is the matter with a record, or with those that are gone from a store; one word for each record."""
+    if not verdict.records:
+        yield from ("removed" for finding in verdict.findings if is_removed_record(finding))
+    elif any(finding.kind == "open" for finding in verdict.findings):
+        yield "open"
+    elif not verdict.intact:
+        yield "changed"
+    elif not verdict.complete:
+        yield "incomplete"
+    else:
+        yield _good_word(verdict)
+
+
+def _good_word(verdict: Verdict) -> str:
+    """The word for a record that is intact and complete."""
+    if verdict.severity is not ERROR:
+        return "good"
+    is_signed = not any(finding.kind == "signer" for finding in verdict.findings)
+    return "not time-stamped as required" if is_signed else "not signed as required"
+
+
+def _record_entry(
+    result: Verified, signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]"
+) -> JsonObject:
+    verdict, identity = result.verdict, result.verdict.identity
+    return {
+        "path": printable(os.path.abspath(result.path)),
+        "id": identity and identity.id,
+        "kind": identity and identity.kind,
+        "intact": verdict.intact,
+        "complete": verdict.complete,
+        "signed": verdict.signed,
+        "timestamped": verdict.timestamped,
+        "fingerprint": (identity and identity.fingerprint) or None,
+        "signers": [each.to_dict() for each in signers],
+        "timestamps": [each.to_dict() for each in times],
+    }
+
+
 def summary(results: Iterable[Verified], pin: "PinCheck | None" = None) -> JsonObject:
     """The verdict on everything as data."""
     total = VerifySummary()
     for result in results:
-        total.add(result)
+        proven = with_proof(result)
+        total.add(proven, signers_of(proven), timestamps_of(proven))
     return total.to_dict(pin)

@@ -6,8 +6,8 @@ ledgers and indexes can be hostile. One that leads out of the store, or through 
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import INTACT, Finding, ledger_finding, record_finding
 from runcard.documents.kinds import GENERATION, TEAM, detect
@@ -16,12 +16,16 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
+from runcard.store.amendments.read import REDACTION, FileChange
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.ledger import ARCHIVED, LedgerEntry, LedgerKey
 from runcard.store.ledger_index import RecordKeys
-from runcard.store.record import RUN, SESSION, Progress
+from runcard.store.record import RUN, SESSION, DirectoryRecord, Progress
 from runcard.store.verification import Verdict, verify_record
+
+if TYPE_CHECKING:
+    from runcard.parallel.shard import ItemPlace
 
 _NAMES = {"session": "team_session_id", "run": "run_id"}
 
@@ -32,6 +36,28 @@ class _LedgerArchive(NamedTuple):
     record: LedgerKey
     sha256: str | None
     is_there: bool  # whether it should be there; not so when it was deleted on purpose
+
+
+class StoreArchive(NamedTuple):
+    """An archive of a store, with its entry in the index."""
+
+    path: str
+    entry: ArchiveEntry | None
+    store: str | None
+
+
+class ArchiveIdentity(NamedTuple):
+    """Which archive was read: its record according to its document, and its digest."""
+
+    key: LedgerKey
+    sha256: str | None
+
+
+class CheckedArchive(NamedTuple):
+    """The verdict on an archive, and what the check of its folder needs to know about it."""
+
+    result: Verified
+    identity: ArchiveIdentity | None  # None: it could not be read
 
 
 class ArchivesCheck:
@@ -57,15 +83,12 @@ class ArchivesCheck:
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
         """The verdict on each archive; afterwards, `findings` has those about the folder."""
-        for path in sorted({*self._archive_paths(), *self._indexed, *self._in_ledger}):
-            if not os.path.lexists(path):
-                self.findings += self._missing(path)
-            elif not self._is_plain(path):
-                self.findings.append(
-                    self._finding("link", path, "not a regular file, or behind a symbolic link")
-                )
-            else:
-                yield self._archive(path, progress, limits)
+        paths = list(
+            filter(self._is_readable, sorted({*self._archive_paths(), *self._indexed, *self._in_ledger}))
+        )
+        archives = [StoreArchive(path, self._indexed.get(path), self.store) for path in paths]
+        for path, checked in zip(paths, verify_archives(archives, progress, limits), strict=True):
+            yield self._located(path, checked)
         if not self._has_index and any(self._is_expected(path) for path in self._in_ledger):
             self.findings.append(
                 record_finding("missing", self._name(self._index), "", "the index of archives is missing")
@@ -150,25 +173,33 @@ class ArchivesCheck:
         if path in self._indexed and not is_reported:
             yield self._finding("missing", path, "the index has this archive, and it is not there")
 
-    def _archive(self, path: str, progress: Progress | None, limits: Limits | None) -> Verified:
-        record = ArchivedRecord(path, self._indexed.get(path)).in_store(self.store)
+    def _is_readable(self, path: str) -> bool:
+        """Whether there is an archive to read; what else may be there is noted in `findings`."""
+        if not os.path.lexists(path):
+            self.findings += self._missing(path)
+            return False
+        if not self._is_plain(path):
+            self.findings.append(self._finding("link", path, "not a regular file, or behind a symbolic link"))
+            return False
+        return True
 
-        def check() -> Verdict:
-            verdict = verify_record(record, limits=limits, progress=progress)
-            more = [*index_findings(record), *self._location_findings(record)]
-            return verdict._replace(findings=(*verdict.findings, *more))
+    def _located(self, path: str, checked: "CheckedArchive") -> Verified:
+        """A result with whether the index and the ledger know the archive."""
+        if checked.identity is None:
+            return checked.result
+        verdict = checked.result.verdict
+        more = self._location_findings(path, checked.identity)
+        return checked.result._replace(verdict=verdict._replace(findings=(*verdict.findings, *more)))
 
-        return guarded(path, check, self.store)
-
-    def _location_findings(self, archived: ArchivedRecord) -> Iterator[Finding]:
+    def _location_findings(self, path: str, archive: "ArchiveIdentity") -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
-        path, contents, record = archived.path, archived.scan(), _ledger_key(archived)
+        record = archive.key
         self.records.add(record)
         is_unfinished = record in self._present  # archiving it again finishes the work
         entry = self._in_ledger.get(path)
-        if entry is not None and entry.sha256 is not None and entry.sha256 != contents.sha256:
+        if entry is not None and entry.sha256 is not None and entry.sha256 != archive.sha256:
             message = "the ledger knows this archive with another digest"
-            yield self._ledger(path, message, entry.sha256, contents.sha256, is_warning=is_unfinished)
+            yield self._ledger(path, message, entry.sha256, archive.sha256, is_warning=is_unfinished)
         if path in self._indexed or self._is_damaged or not self._is_here(path):
             return
         if entry is not None and entry.is_there:
@@ -215,6 +246,55 @@ class ArchivesCheck:
         return printable(os.path.relpath(path, self.store or self.folder))
 
 
+def verify_archives(
+    archives: Sequence[StoreArchive], progress: Progress | None, limits: Limits | None
+) -> Iterator[CheckedArchive]:
+    """The verdicts on archives of a store, in their order: on all cores, or on a cluster."""
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - it loads pickle
+
+    return work_in_order(archives, partial(_check_archive, limits=limits), progress, place=_place)
+
+
+def verify_named_archives(
+    paths: Sequence[str], progress: Progress | None, limits: Limits | None
+) -> Iterator[Verified]:
+    """The verdicts on archives that were named, in their order: on all cores, or on a cluster."""
+    if len(paths) == 1:
+        return (verify_archive(path, progress, limits) for path in paths)
+    from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - it loads pickle
+
+    return work_in_order(paths, partial(verify_archive, limits=limits), progress, place=_place_of_file)
+
+
+def _place(archive: StoreArchive) -> "ItemPlace":
+    return _place_of_file(archive.path)
+
+
+def _place_of_file(path: str) -> "ItemPlace":
+    from runcard.parallel.shard import ItemPlace  # noqa: PLC0415 - only with a cluster
+
+    try:
+        return ItemPlace(path, os.stat(path).st_size)
+    except OSError:
+        return ItemPlace(path, 0)
+
+
+def _check_archive(archive: StoreArchive, progress: Progress | None, limits: Limits | None) -> CheckedArchive:
+    """The verdict on an archive; what the ledger and the index of its store say is for the caller to compare."""
+    record = ArchivedRecord(archive.path, archive.entry).in_store(archive.store)
+    identity: ArchiveIdentity | None = None
+
+    def check() -> Verdict:
+        nonlocal identity
+        verdict = verify_record(record, limits=limits, progress=progress)
+        more = (*index_findings(record), *stale_findings(record))
+        verdict = verdict._replace(findings=(*verdict.findings, *more))
+        identity = ArchiveIdentity(_ledger_key(record), record.scan().sha256)
+        return verdict
+
+    return CheckedArchive(guarded(archive.path, check, archive.store), identity)
+
+
 def verify_archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
     """The verdict on an archive that was named."""
     damaged: list[Finding] = []
@@ -227,7 +307,8 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
 
     def check() -> Verdict:
         verdict = verify_record(record, limits=limits, progress=progress)
-        return verdict._replace(findings=(*verdict.findings, *damaged, *index_findings(record)))
+        more = [*damaged, *index_findings(record), *stale_findings(record)]
+        return verdict._replace(findings=(*verdict.findings, *more))
 
     return guarded(path, check, _trusted_store(record))
 
@@ -261,6 +342,27 @@ def index_findings(record: ArchivedRecord) -> Iterator[Finding]:
             facts = {"expected": str(value), "found": printable(str(stated))}
             message = f"{name} is not that of the archive"
             yield record_finding("document", printable(record.name), layout.ARCHIVE_INDEX, message, **facts)
+
+
+def stale_findings(record: ArchivedRecord) -> Iterator[Finding]:
+    """What was removed from the directory of a record that was restored, and is still in its archive."""
+    directory = os.path.join(record.store or "", record.name)
+    if record.store is None or not layout.may_be_file(os.path.join(directory, layout.AMENDMENTS)):
+        return
+    try:
+        restored = DirectoryRecord(directory)
+        if restored.ledger_key != _ledger_key(record):
+            return
+        later = restored.amendments().entries[len(record.amendments().entries) :]
+    except RuncardError:  # reported with the record
+        return
+    for change in later:
+        if isinstance(change, FileChange) and change.kind == REDACTION:
+            why = printable(change.by("withheld"))
+            message = (
+                f"this archive still has it; in the restored record it was {why}: archive the record again"
+            )
+            yield record_finding("withheld", printable(record.name), printable(change.path), message)
 
 
 def _ledger_key(record: ArchivedRecord) -> LedgerKey:

@@ -1,7 +1,8 @@
-"""Verifying records in their directories: one, or many on all cores."""
+"""Verifying records in their directories: one, or many on all cores or on a cluster."""
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from runcard.store.verification import Verdict, unreadable, verify_chain, verify
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from runcard.parallel.shard import ItemPlace
     from runcard.store.ledger_index import LedgerIndex
 
 
@@ -39,14 +41,24 @@ def verify_directories(
 ) -> Iterator[CheckedDirectory]:
     """The verdicts on records, in their order; `indexes` are those of the ledgers of their stores, where there are any."""
 
-    def check(path: str, report: Progress | None) -> CheckedDirectory:
-        return verify_directory(path, indexes, report, limits)
-
     if len(paths) == 1:
-        return (check(path, progress) for path in paths)
+        return (verify_directory(path, indexes, progress, limits) for path in paths)
     from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - it loads pickle
 
-    return work_in_order(paths, check, progress)
+    check = partial(_check_files, indexes=indexes, limits=limits)
+    return map(_as_of_now, work_in_order(paths, check, progress, place=_place))
+
+
+def _place(path: str) -> "ItemPlace":
+    """Where a record is, and its size, for the workers of a cluster."""
+    from runcard.files import walk_files  # noqa: PLC0415 - only with a cluster
+    from runcard.parallel.shard import ItemPlace  # noqa: PLC0415
+
+    size = 0
+    with suppress(OSError, RuncardError):  # verifying it reports that
+        for _, each in walk_files(path):
+            size += each
+    return ItemPlace(path, size)
 
 
 def is_record(path: str) -> bool:
@@ -61,6 +73,13 @@ def verify_directory(
     path: str, indexes: "Mapping[str, LedgerIndex]", progress: Progress | None, limits: Limits | None
 ) -> CheckedDirectory:
     """The verdict on a record in its directory; without an index, the ledgers of its store are searched."""
+    return _as_of_now(_check_files(path, progress, indexes, limits))
+
+
+def _check_files(
+    path: str, progress: Progress | None, indexes: "Mapping[str, LedgerIndex]", limits: Limits | None
+) -> CheckedDirectory:
+    """What any process can say that sees the files of a record."""
     record = DirectoryRecord(path, limits)
     lookup = indexes.get(record.store) or LedgerSearch(record.store, tail=TAIL)
     result = _verified(record, lookup, progress, limits)
@@ -99,12 +118,20 @@ def _verified(
         if isinstance(lookup, LedgerSearch) and lookup.store != record.store:
             lookup = None
     check = partial(verify_record, record, progress=progress, limits=limits, index=lookup)
-    result = guarded(path, check, store)
+    return guarded(path, check, store)
+
+
+def _as_of_now(checked: CheckedDirectory) -> CheckedDirectory:
+    """The same; of a run that is not closed, with the current state of its process, which may be one of this machine."""
+    result = checked.result
     is_open = any(finding.kind == "open" for finding in result.verdict.findings)
-    return result._replace(verdict=_as_of_now(record, result.verdict)) if is_open else result
+    if not is_open or layout.is_collection(result.path):
+        return checked
+    verdict = _with_state(DirectoryRecord(result.path), result.verdict)
+    return checked._replace(result=result._replace(verdict=verdict))
 
 
-def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
+def _with_state(run: DirectoryRecord, verdict: Verdict) -> Verdict:
     """The verdict on a run that is not closed, with the current state of its process and its ledger entry."""
     findings = [
         finding._replace(message=_open_message(run)) if finding.kind == "open" else finding
@@ -127,5 +154,6 @@ def _open_message(run: DirectoryRecord) -> str:
 
     status, remark = state_now(run.path, run.raw_document)
     if status == "interrupted":
-        return f"the run was interrupted and is not closed: {remark}"
+        command = f"runcard close {printable(run.path)}"
+        return f"the run was interrupted and is not closed: {remark}; to close it: {command}"
     return f"the run is not closed: {remark or 'it is still running'}"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from runcard.documents.findings import Finding, ledger_finding
+from runcard.documents.findings import Finding, ledger_finding, record_finding
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import Limits
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import ClusterError, RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
@@ -24,11 +24,14 @@ from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
 from runcard.store.ledger_index import LedgerIndex, RecordKeys
 from runcard.store.record import DirectoryRecord, Progress
+from runcard.store.signatures import read_ledger_signatures
 from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
 from runcard.store.verification.lost_runs import verify_open_marks
 
 if TYPE_CHECKING:
     from runcard.operations.checks.verify_archives import ArchivesCheck
+    from runcard.store.verification.anchors import AnchorIndex, SeenRecords
+    from runcard.store.verification.signature_check import RecordSignature
 
 
 def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -155,6 +158,9 @@ class _StoreCheck:
         self._present = RecordKeys()
         self._closed = self._heads = 0  # records with chains; those of them that name the head of a ledger
         self._findings: list[Finding] = []  # about the store
+        self._anchors: AnchorIndex | None = None  # None: there are none
+        self._seen: SeenRecords | None = None  # the same
+        self._signatures: tuple[RecordSignature, ...] = ()  # of its ledgers, those that are right
 
     def results(self) -> Iterator[Verified]:
         """The verdict on each record, and at the end that on the ledgers."""
@@ -162,14 +168,36 @@ class _StoreCheck:
         try:
             with ExitStack() as stack:
                 index = _open_index(store, self._findings, stack)
-                yield from self._directories(index)
-                yield from self._ledgers_and_archives(self._newest(index, stack))
+                self._open_anchors()
+                yield from map(self._anchored, self._directories(index))
+                index = self._newest(index, stack)
+                yield from map(self._anchored, self._ledgers_and_archives(index))
+                if self._anchors is not None and self._seen is not None:
+                    self._findings += self._anchors.missing(self._seen, index)
+        except ClusterError:
+            raise
         except RuncardError as error:
             self._findings += unreadable(store, error).findings
         except OSError as error:
             self._findings += unreadable(store, failure(error, str(error.filename or store), "read")).findings
-        if self._findings:
-            yield Verified(store, Verdict(tuple(self._findings), records=0), os.path.abspath(store))
+        if self._findings or self._signatures:
+            verdict = Verdict(tuple(self._findings), records=0, signatures=self._signatures)
+            yield Verified(store, verdict, os.path.abspath(store))
+
+    def _open_anchors(self) -> None:
+        if not layout.anchor_names(self._store):
+            return
+        from runcard.store.verification.anchors import AnchorIndex, SeenRecords  # noqa: PLC0415 - most stores have none
+
+        self._anchors, self._seen = AnchorIndex(self._store), SeenRecords()
+        self._findings += self._anchors.findings
+
+    def _anchored(self, result: Verified) -> Verified:
+        """A result with what the anchors prove about its record."""
+        if self._anchors is None or self._seen is None:
+            return result
+        self._seen.add(result.verdict.identity)
+        return result._replace(verdict=self._anchors.applied(result.verdict))
 
     def _directories(self, index: LedgerIndex | None) -> Iterator[Verified]:
         indexes = {} if index is None else {os.path.abspath(self._store): index}
@@ -204,9 +232,27 @@ class _StoreCheck:
             self._findings += archives.findings
         if index is not None:
             self._findings += verify_ledgers(index, self._present, archives.records if archives else ())
+            self._check_signatures(index)
         self._findings += verify_open_marks(self._store)
         self._findings += _missing_ledger(self._store, self._closed, self._heads)
         self._findings += archives.outside_archives() if archives else ()
+
+    def _check_signatures(self, index: LedgerIndex) -> None:
+        """Compare the ledgers with what was signed."""
+        try:
+            data = read_ledger_signatures(self._store)
+        except RuncardError as error:
+            self._findings.append(
+                record_finding("signature", printable(self._store), layout.LEDGER_SIGNATURES, error.message)
+            )
+            return
+        if data is None:
+            return
+        from runcard.store.verification.ledger_signatures import LedgerSignatureCheck  # noqa: PLC0415 - most have none
+
+        check = LedgerSignatureCheck(index, self._limits or Limits())
+        self._findings += check.findings(data)
+        self._signatures = tuple(check.good)
 
     def _archives(self, index: LedgerIndex | None) -> "ArchivesCheck | None":
         """The archives of the store; None if there is no folder of archives and the ledger has none."""

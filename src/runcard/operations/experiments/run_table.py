@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from runcard.catalog.columns import COLUMNS, RECORDS, Column
-from runcard.catalog.rows import Facts, run_rows
+from runcard.catalog.record_facts import Facts
+from runcard.catalog.run_rows import run_rows
 from runcard.encoding import JsonObject
 
 _MOST_ROWS = 20

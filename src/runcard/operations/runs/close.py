@@ -6,8 +6,9 @@ import os
 from runcard.errors import StoreError
 from runcard.files import printable, read_regular
 from runcard.recording.closing import CloseResult, close_dead_run
+from runcard.recording.record_signature import sign_at_closing
 from runcard.store import layout
-from runcard.store.find_record import is_other_directory, open_record
+from runcard.store.find_record import AmbiguousRecordError, is_other_directory, open_record
 from runcard.store.runs.directory import open_runs
 
 
@@ -33,20 +34,36 @@ def close_one(record: str, *, even_detached: bool = True) -> CloseResult:
 
         if (result := closed_session(directory)) is not None:
             return result
-    return close_dead_run(directory)
+    result = close_dead_run(directory)
+    return result._replace(warnings=tuple(sign_at_closing(result.path))) if result.closed else result
 
 
 def _directory(run: str) -> str:
     """The directory of a run that is named in any way, or that has lost its document."""
     if os.path.isdir(run) and not is_other_directory(run):
         return run
-    record = open_record(run)
+    try:
+        record = open_record(run)
+    except AmbiguousRecordError:
+        if (live := _open_session(run)) is None:
+            raise
+        return live
     if record.is_archived:
         raise StoreError(
             f"{printable(record.path)} is archived, so it is closed",
             hint=f"to see it: runcard show {printable(record.path)}",
         )
     return record.path
+
+
+def _open_session(session_id: str) -> str | None:
+    """The only open session with this id, in the stores at hand: those that are closed already are not meant."""
+    from runcard.store.sessions.live import find_live  # noqa: PLC0415 - few ids are used twice
+    from runcard.store.stores_at_hand import stores_at_hand  # noqa: PLC0415
+
+    stores = dict.fromkeys(os.path.realpath(store) for store in stores_at_hand())
+    found = [live for store in stores if (live := find_live(store, session_id)) is not None]
+    return found[0] if len(found) == 1 else None
 
 
 def find_unclosed_runs(store: str) -> list[str]:

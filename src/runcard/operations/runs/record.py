@@ -16,7 +16,7 @@ from runcard.recording.recording import Function, Recording
 from runcard.recording.run import RecordOptions, Run
 from runcard.recording.start_document import start_settings
 from runcard.settings import OUTPUTS, PRICES, read_settings
-from runcard.settings.apply import use_masking_settings
+from runcard.settings.apply import signing_settings, use_masking_settings
 from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT
 
@@ -197,7 +197,16 @@ def _options(  # noqa: PLR0913
         warn_caller(f"{message}; {hint}")
     store = configured[OUTPUTS] if outputs is None else _check_outputs(outputs)
     limit = _check_event_limit(max_event_bytes)
-    return RecordOptions(store, settings, patterns, check_prices(prices), keep_secrets, strict, limit)
+    return RecordOptions(
+        store,
+        settings,
+        patterns,
+        check_prices(prices),
+        keep_secrets,
+        strict,
+        limit,
+        signing=signing_settings(configured),
+    )
 
 
 def _check_outputs(outputs: object) -> str:

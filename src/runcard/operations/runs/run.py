@@ -25,6 +25,7 @@ from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
 from runcard.operations.runs.metering import CommandMeter, MeterOptions
+from runcard.recording.caller_warnings import warnings_in
 from runcard.recording.events import UNKNOWN_PRICE
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
@@ -32,7 +33,7 @@ from runcard.recording.start_document import given_configuration, start_settings
 from runcard.recording.start_run import start_run
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
-from runcard.settings.apply import use_masking_settings
+from runcard.settings.apply import signing_settings, use_masking_settings
 from runcard.store import layout
 from runcard.store.runs import config_file
 from runcard.store.runs.directory import restore_directory
@@ -109,7 +110,9 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []
-    options = RecordOptions(store, settings, (), None, keep_secrets, strict=True)
+    options = RecordOptions(
+        store, settings, (), None, keep_secrets, strict=True, signing=signing_settings(configured)
+    )
     command_run = _CommandRun(start_run(options, warnings.append), store, warnings, meter)
     try:
         command_run.watch_files(wanted, find_changes=find_changes)
@@ -319,9 +322,10 @@ class _CommandRun:
             for problem in () if self._problems else self.files.copy_outputs():  # none: it was not run
                 self.warn("output-file", problem)
             status = "completed" if self._code == 0 else "failed"
-            document = self._events.end(
-                status, exit_code=self._code, environment=self._environment(), used=self._used
-            )
+            with warnings_in(self._warnings):
+                document = self._events.end(
+                    status, exit_code=self._code, environment=self._environment(), used=self._used
+                )
             self._describe(document or {})
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_closing_error(error, self._path))

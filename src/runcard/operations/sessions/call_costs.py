@@ -143,6 +143,11 @@ class CostTotals:
         return self.known_cost if self.is_priced else None
 
     @property
+    def known_cost_beside(self) -> Decimal | None:
+        """The known cost. Beside an unknown one, zero says nothing: then it is None."""
+        return self.known_cost if self.is_priced or self.known_cost else None
+
+    @property
     def token_source(self) -> str | None:
         return weakest_source(self.sources)
 
@@ -196,7 +201,7 @@ class CostTotals:
             "tokens": self.tokens,
             "known_tokens": dict(zip(CLASSES, self.known_tokens, strict=True)),
             "cost_usd": None if self.cost is None else json_number(self.cost),
-            "known_cost_usd": json_number(self.known_cost),
+            "known_cost_usd": None if self.known_cost_beside is None else json_number(self.known_cost),
             "known_cost_by_token_source": {
                 source or "unknown": json_number(cost)
                 for source, cost in self.costs_by_source.items()

@@ -22,6 +22,7 @@ from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.collect import CollectedSession, check_allowed, check_quota
 from runcard.operations.sessions.spec_file import CheckedSpec
 from runcard.recording.closing import CloseResult
+from runcard.recording.record_signature import sign_at_closing
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
@@ -108,7 +109,8 @@ def close_held_session(
             remarks.append(leftover)
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
-    return replace(collected, remarks=(*remarks, *collected.remarks))
+    remarks += [*collected.remarks, *sign_at_closing(str(collected.path), settings)]
+    return replace(collected, remarks=tuple(remarks))
 
 
 def close_session(live: str, *, even_detached: bool = True) -> CloseResult:

@@ -24,6 +24,7 @@ from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.instance_usage import UsageReader
 from runcard.operations.sessions.spec_file import CheckedSpec, InvalidSpec, read_spec, session_id_of
+from runcard.recording.record_signature import sign_at_closing
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
@@ -155,6 +156,8 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     collected = _assemble(checked, options, clock, progress, again=again)
     remarks += collected.remarks
     path = collected.path
+    if collected.is_new:
+        remarks += sign_at_closing(str(path), settings)
     if settings[known.ARTIFACTS_COMPRESS] and collected.is_new:
         path = _archive(path, remarks)
     return replace(collected, path=path, remarks=tuple(remarks))

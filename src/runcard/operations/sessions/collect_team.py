@@ -21,6 +21,7 @@ from runcard.operations.sessions.assembly import CollectionProgress, Progress, S
 from runcard.operations.sessions.close_session import (
     NoInstancesError,
     close_dead_session,
+    session_settings,
     spec_of,
 )
 from runcard.operations.sessions.collect import (
@@ -32,11 +33,13 @@ from runcard.operations.sessions.collect import (
 )
 from runcard.operations.sessions.session import open_session
 from runcard.operations.sessions.spec_file import session_id_of
+from runcard.recording.record_signature import sign_at_closing
+from runcard.recording.session_recorder import started_instances
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store.find_record import sessions_with_id
 from runcard.store.sessions.collect_options import CollectOptions
-from runcard.store.sessions.directory import SessionDirectory
+from runcard.store.sessions.directory import SessionDirectory, store_of
 from runcard.store.sessions.live import INTERRUPTED, LiveJournals, find_live, live_state
 from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import read_live_start
@@ -109,6 +112,21 @@ def _limited(progress: Progress | None, seconds: float | None) -> Progress:
     return report
 
 
+def find_open(word: str, artifacts: "str | os.PathLike[str] | None" = None) -> str | None:
+    """The directory of the open session with this id; None if there is none, or a file of this name."""
+    if not is_safe_id(word) or os.path.lexists(word):
+        return None
+    settings = read_settings({known.ARTIFACTS_DIR: None if artifacts is None else os.fspath(artifacts)})
+    return find_live(os.path.abspath(settings[known.ARTIFACTS_DIR]), word)
+
+
+def collect_open(live: str, progress: Progress | None = None) -> CollectedSession:
+    """Store an open session. It is closed with that, unless another process still records it."""
+    settings = session_settings(store_of(live))
+    check_allowed(settings, TEAM.latest)
+    return _collect_live(live, settings, _limited(progress, None))
+
+
 def _collect_live(live: str, settings: Settings, progress: Progress) -> CollectedSession:
     """Close an open session, or store what one of another process has so far."""
     if (session := open_session(live)) is not None:
@@ -116,6 +134,8 @@ def _collect_live(live: str, settings: Settings, progress: Progress) -> Collecte
             raise NoInstancesError(session.id)
         return session.collect(progress=progress)
     start = read_live_start(live)
+    if not started_instances(live):
+        raise NoInstancesError(start.session_id)  # it stays open
     if start.is_detached or live_state(live)[0] == INTERRUPTED:
         return close_dead_session(live, progress=progress)
     return collect_so_far(live, settings, progress)
@@ -141,7 +161,7 @@ def collect_so_far(live: str, settings: Settings, progress: Progress | None = No
         document,
         (),
         assembler.omissions,
-        (*remarks, *assembler.remarks),
+        (*remarks, *assembler.remarks, *sign_at_closing(directory.final, settings)),
         assembler.excluded,
         assembler.masked,
     )

@@ -33,6 +33,7 @@ from runcard.operations.sessions.session_import import (
     SessionImporter,
     SkippedSession,
 )
+from runcard.operations.sessions.session_reading import files_for_session, limited
 from runcard.operations.sessions.transcript_sources import exports_before, states_before
 from runcard.settings import read_settings
 from runcard.settings.apply import configured_prices, use_masking_settings
@@ -43,12 +44,18 @@ from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.recovery import recover_sessions
 from runcard.transcripts.activity import SessionFiles
-from runcard.transcripts.content import TranscriptFile, UnreadPart
+from runcard.transcripts.content import UnreadPart
 from runcard.transcripts.reading import read_files
 from runcard.transcripts.sources import SESSION_TOOLS, TEAM_TOOLS, NoSessionsError, find_files
 
 _SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
 TOOLS = tuple(SESSION_TOOLS)
+_TYPES_OF_ONE_TOOL = {
+    "session_meta": "codex",
+    "turn_context": "codex",
+    "assistant": "claude-code",
+    "gemini": "gemini",
+}
 
 
 @dataclass
@@ -70,6 +77,13 @@ class ImportReport:
             if place not in self._unread_places:
                 self._unread_places.add(place)
                 self.unread.append(part)
+
+    @property
+    def other_tool(self) -> str | None:
+        """The tool whose files these seem to be, where nothing was found in them."""
+        if any(session.is_stored for session in self.sessions) or not self.empty:
+            return None
+        return next(filter(None, map(_TYPES_OF_ONE_TOOL.get, self.unknown_types)), None)
 
     @property
     def known_cost(self) -> float:
@@ -136,7 +150,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     options = CollectOptions(settings, schema, keep_secrets=keep_secrets, skip=_session_stores())
     check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     report = ImportReport()
-    sessions = _find(tool, [os.fspath(path) for path in paths], report, prices, progress)
+    sessions = _find(tool, [os.fspath(path) for path in paths], session, report, prices, progress)
     if paths or everywhere or session is not None or tool in TEAM_TOOLS:
         wanted = sessions if session is None else _named(sessions, session)
     else:
@@ -205,7 +219,8 @@ def _store(
             stored = importer.store(each, partial(advance, number, done))
         except RuncardError as error:
             files = each.files
-            report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=error.message))
+            reason = f"{error.message}; {error.hint}" if error.hint else error.message
+            report.sessions.append(ImportedSession(files.session, files.tool, "failed", error=reason))
             if isinstance(error, MachineError):  # the store can take no more
                 return
         else:
@@ -216,10 +231,17 @@ def _store(
 
 
 def _find(
-    tool: str, paths: Sequence[str], report: ImportReport, prices: Prices | None, progress: Progress | None
+    tool: str,
+    paths: Sequence[str],
+    session: str | None,
+    report: ImportReport,
+    prices: Prices | None,
+    progress: Progress | None,
 ) -> list[FoundSession]:
-    """All sessions of a tool, with the calls of each."""
+    """All sessions of a tool, with the calls of each; with the id of a session, at least that one."""
     files, left_out = find_files([tool], paths)
+    if session is not None and tool not in TEAM_TOOLS:
+        files = files_for_session(tool, files, session)
     total = sum(file.size for file in files if not file.start)
     groups, not_grouped = SESSION_TOOLS[tool].sessions([file for file in files if not file.start])
 
@@ -229,8 +251,9 @@ def _find(
 
     states = states_before(file for file in files if not file.start)
     export = getattr(SESSION_TOOLS[tool], "export", None)
-    exports = {} if export is None else exports_before(groups, export)
-    read = read_files([_limited(file) for file in files], advance)
+    exported = [each for each in groups if each.session == session] or groups
+    exports = {} if export is None else exports_before(exported, export)
+    read = read_files([limited(file) for file in files], advance)
     if tool in TEAM_TOOLS:  # the calls are in the files of other tools
         read = TEAM_TOOLS[tool].agent_calls(groups)
     report.add_unread([*left_out, *not_grouped, *read.unread])
@@ -253,11 +276,6 @@ def _find(
         ended = max((agent.ended for agent in agents.values()), default=0)
         sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0, states))
     return sorted(sessions, key=lambda each: each.ended)
-
-
-def _limited(file: TranscriptFile) -> TranscriptFile:
-    """The same file, as long as it is now."""
-    return file._replace(end=file.size) if file.end is None and file.path.endswith(".jsonl") else file
 
 
 def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:

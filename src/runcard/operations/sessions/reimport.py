@@ -23,7 +23,8 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.archives.candidates import Candidate, copies_of, delete, reason_to_keep
+from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidates import copies_of, delete, reason_to_keep
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.source_changes import (
     Change,
@@ -269,7 +270,9 @@ def _evidence(record: Record) -> str | None:
     try:
         if record.amendments().entries:
             return "has amendments"
-        return "is signed" if record.has_file(layout.SIGNATURE) else None
+        if record.has_file(layout.SIGNATURE):
+            return "is signed"
+        return "is time-stamped" if record.has_file(layout.TIMESTAMPS) else None
     except (
         RuncardError
     ) as error:  # an archive that a killed process has deleted in part is not there any more

@@ -4,12 +4,14 @@ The session exists on disk from the first moment, and is closed when the block e
 always passes unchanged; a failure of the recording itself is a warning, unless `strict` is set.
 """
 
+import atexit
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Self
 
 from runcard import settings as known
+from runcard.documents.run.events import WARNING_ADDED
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.recording.argument_checks import check_labels, check_prices, check_status
@@ -25,7 +27,12 @@ from runcard.recording.session_recorder import (
     join_events,
     unrecorded,
 )
-from runcard.recording.termination import TerminationGuard, status_of
+from runcard.recording.termination import (
+    TerminationGuard,
+    received_signal,
+    status_of,
+    uncaught_exception,
+)
 from runcard.settings import read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.directory import Modes
@@ -199,6 +206,16 @@ class Session(SessionRecorder):
                 await run_off_loop(lambda: self._end(status_of(error)[0]))
             self._after_end()
 
+    def end_at_exit(self, error: BaseException | None) -> str | None:
+        """End a session that is open when the program ends; the message if it should have been finished before."""
+        message = None
+        if self._events.is_recorded and error is None and received_signal() is None:
+            message = "the program ended before the session was finished: call session.finish()"
+            self._events.emit(WARNING_ADDED, {"type": "not-finished", "message": message}, level="warning")
+        with _keep_error(error):
+            self._end_here(status_of(error)[0] if error else "interrupted")
+        return message and f"{self.path}: {message}"
+
     def _end_here(self, status: str) -> None:
         try:
             self._end(status)
@@ -289,3 +306,15 @@ def current_session() -> Session | None:
     except RuncardError as error:
         warn_caller(f"this process is not recorded in a session: {error}")
         return None
+
+
+def _end_unfinished() -> None:
+    """End the sessions that are open when the program ends, as `runcard.start` does with runs."""
+    error = uncaught_exception()
+    unfinished = [session for session in reversed(_sessions.values()) if session.is_open]
+    for message in [session.end_at_exit(error) for session in unfinished]:
+        if message is not None:  # only now: a warning may raise
+            warn_caller(message)
+
+
+atexit.register(_end_unfinished)

@@ -36,6 +36,7 @@ from runcard.operations.sessions.transcript_sources import (
     sources_digest,
     transcript_sources,
 )
+from runcard.recording.record_signature import sign_at_closing
 from runcard.store.record import DirectoryRecord
 from runcard.store.session_index import SessionIndex
 from runcard.store.sessions.agent_logs import AgentLogs
@@ -203,6 +204,7 @@ class SessionImporter:
                 return ImportedSession(files.session, files.tool, "unchanged", Path(same.path), same.document)
         remarks = [*assembler.omissions, *assembler.remarks]
         remarks += earlier.replace(DirectoryRecord(directory.final), document)
+        remarks += sign_at_closing(directory.final)
         return ImportedSession(
             files.session,
             files.tool,

@@ -186,7 +186,7 @@ class Amender:
                 append_lines(path, b"".join(lines))
             else:
                 self.files.create(
-                    layout.AMENDMENTS, b"".join(lines), self._mode
+                    layout.AMENDMENTS, b"".join(lines), self.mode
                 )  # there is never an empty one
         except OSError as error:
             raise failure(error, path, "write") from error
@@ -198,8 +198,18 @@ class Amender:
         heads = chain.heads(entry.line for entry in journal.entries) if journal else ()
         return heads[-1] if heads else chain.Head(_WRITER, 0, self.sealed)
 
+    def sealed_document(self) -> JsonObject:
+        """The document as it was closed: a migration may have changed it since."""
+        if sha256_bytes(self.metadata).hex == self.sealed:
+            return self.document
+        original = read_regular(layout.original(layout.store_of(self.path), self.sealed))
+        if original is None or sha256_bytes(original).hex != self.sealed:
+            raise self._refused("the document as it was closed is not in the store")
+        return _document(self.path, original)
+
     @property
-    def _mode(self) -> int:
+    def mode(self) -> int:
+        """The mode of new files beside the document."""
         return os.stat(os.path.join(self.path, layout.METADATA)).st_mode & 0o666
 
     @property
@@ -252,7 +262,7 @@ class Amender:
         with open_own(store, layout.originals(store), create=True) as folder:
             remove_temporary_files_in(folder)
         with contextlib.suppress(FileExistsError):
-            write_atomic(path, data, mode=self._mode, replace=False)
+            write_atomic(path, data, mode=self.mode, replace=False)
         return path
 
     def _enter(self) -> None:
@@ -266,7 +276,7 @@ class Amender:
             if any(entry.amendments == head for entry in some) or not (some or _has_entries(store)):
                 return
             last = journal.entries[-1].line
-            with Ledger(store, self._mode) as ledger:
+            with Ledger(store, self.mode) as ledger:
                 ledger.append(
                     _EVENTS.get(last["event"], AMENDED), last["timestamp"], self._ledger_entry(last, head)
                 )

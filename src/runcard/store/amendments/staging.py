@@ -15,6 +15,7 @@ from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import (
     NotRegularFileError,
+    Sync,
     encode_name,
     fsync_directory,
     open_parent_below,
@@ -93,7 +94,7 @@ class Staging:
     def create(self, name: str, data: bytes, mode: int) -> None:
         """Give the record a new file, whole."""
         first = os.path.join(self._stage(), name)
-        write_atomic(first, data, mode=mode)
+        write_atomic(first, data, mode=mode, sync=Sync.CONTENTS)  # it leaves that folder at once
         os.rename(first, os.path.join(self._record, name))
         fsync_directory(self._record)
 

@@ -172,6 +172,8 @@ def create_store(store: str, mode: int) -> None:
             raise PermissionError
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "Permission denied"
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = "Not a directory"
         raise MachineError(
             f"Failed to create artifacts directory: {reason}",
             hint=f"check {printable(store)}, or pass another directory with --artifacts",

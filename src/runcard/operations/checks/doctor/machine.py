@@ -12,7 +12,14 @@ _EXTRAS = {
     "ruby": (("tree_sitter", "tree_sitter_ruby"), "test plans for Ruby code: `runcard plan`"),
     "tokens": (("splintr",), "counting the tokens of input files"),
     "arrow": (("pyarrow",), "Parquet files: `runcard export --to parquet`; tables of `runcard.Catalog`"),
+    "sign": (("cryptography",), "signatures: `runcard sign`"),
     "postgres": (("psycopg",), "the catalog in PostgreSQL: the setting `catalog.url`"),
+    "s3": (("obstore", "boto3"), "archives in object storage: `runcard archive --to s3://…`"),
+    "cluster": (("dask", "distributed"), "work on many records at once: `--workers`, `--cluster`"),
+    "web": (
+        ("jinja2", "markdown_it", "nh3", "starlette", "uvicorn"),
+        "the page in a browser: `runcard serve`, `runcard export --to html`",
+    ),
     "mcp": (("mcp",), "the MCP server: `runcard mcp`"),
     "sdk": (("anthropic", "openai", "google.genai"), "the vendors' libraries, for `runcard.watch`"),
 }  # modules that each extra installs, and what it gives
