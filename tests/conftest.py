@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,20 @@ settings.register_profile("runcard", deadline=None)  # how long something takes 
 settings.load_profile("runcard")
 
 pytest_plugins = ["measured_processes", "pytester", "slow_tests"]
+
+
+def pytest_configure() -> None:
+    """Processes that tests start can be interrupted, also if a script started the tests in the background.
+
+    There, or under `nohup`, signals are ignored, and a process inherits that.
+    """
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGQUIT, signal.SIG_DFL),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True, slots=True)
