@@ -30,7 +30,8 @@ def read_lines(file: BinaryIO, start: int = 0, end: int | None = None) -> Iterat
         if len(line) < LONGEST or line.endswith(b"\n"):
             yield number, line.removeprefix(_BOM) if number == 1 else line, True
         else:
-            position += _skip(file)
+            if end is None or position < end:  # otherwise this is the last line, and its rest is not needed
+                position += _skip(file)
             yield number, line, False
 
 
