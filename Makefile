@@ -20,7 +20,7 @@ demo: $(READY) ## a guided tour, without network and API keys
 	@$(BIN)/runcard demo "$$(mktemp -d)"
 
 check: lint ## before each commit: lint and the fast tests, in about a minute
-	$(BIN)/python -m pytest --numprocesses auto -q -m 'not slow' --ignore tests/attacks --ignore tests/acceptance --ignore tests/docs $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto -q -m 'not slow' --ignore tests/attacks --ignore tests/acceptance --ignore tests/docs $(ARGS)
 
 test: $(READY) ## all tests, on all cores, with branch coverage
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered $(ARGS)

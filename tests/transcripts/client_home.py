@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -140,8 +141,7 @@ def client_home(
     with (shared / f"{tool}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stored.exists():
-            home = ClientHome(tool, shared / f"{tool}-sessions")
-            home.folder.mkdir()
+            home = ClientHome(tool, Path(mkdtemp(prefix=f"{tool}-", dir=shared)))
             write_sessions(home)
             stored.write_bytes(pickle.dumps(home))
         home = pickle.loads(stored.read_bytes())  # noqa: S301 - written above
