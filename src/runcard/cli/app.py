@@ -43,6 +43,14 @@ def run(arguments: list[str]) -> int:
     return exit_code_of(lambda: _invoke(arguments))
 
 
+def _similar_options(error: click.NoSuchOption) -> list[str]:
+    """The one option that is probably meant. click compares names with their dashes, which makes all of them similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong option
+
+    names = {name.lstrip("-"): name for name in error.possibilities or ()}
+    return [names[near] for near in get_close_matches(error.option_name.lstrip("-"), names, 1)]
+
+
 def _invoke(arguments: list[str]) -> int:
     """Let click parse and call, without its handling of errors."""
     if "_RUNCARD_COMPLETE" in os.environ:
@@ -53,6 +61,8 @@ def _invoke(arguments: list[str]) -> int:
     except click.exceptions.Exit as exiting:
         return exiting.exit_code
     except click.UsageError as error:
+        if isinstance(error, click.NoSuchOption):
+            error.possibilities = _similar_options(error)
         hint = f"see `{error.ctx.command_path} --help`" if error.ctx else None
         complain("Error", " ".join(error.format_message().split()), hint=hint)
         return ExitCode.USAGE

@@ -119,7 +119,10 @@ def _check_installed() -> None:
     from importlib.util import find_spec  # noqa: PLC0415
 
     if find_spec("mcp") is None:
-        raise MachineError("the package mcp is not installed", hint="install it: pip install 'runcard[mcp]'")
+        raise MachineError(
+            "the MCP server needs the package mcp, which is not installed",
+            hint="install it: pip install 'runcard[mcp]'",
+        )
 
 
 def _end_threads(code: int) -> None:
