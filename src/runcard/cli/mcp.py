@@ -30,7 +30,7 @@ _GRACE = 2.0  # seconds for work that a client does not wait for any more
     multiple=True,
     metavar="DIR",
     type=PATH,
-    help="Read only the records of this store. Can be repeated. Default: the configured stores and those of experiments.",
+    help="Read only the records of this store. Repeatable. Default: the configured stores and those of experiments.",
 )
 @click.option(
     "--http",
