@@ -56,6 +56,17 @@ def test_what_is_there_or_can_be_is_no_warning(cli: Cli) -> None:
         assert (outcome.code, "Warning" in outcome.err) == (0, False)
 
 
+def test_a_diff_with_an_unknown_cost_says_so(cli: Cli) -> None:
+    for cost in (None, 2.5):
+        agents = [dict(agent) | {"cost": None} for agent in AGENTS]
+        agents[0]["cost"] = cost
+        runcard.collect({"team_session_id": "team-1", "instances": agents}, artifacts="artifacts")
+    first, second = sorted(str(path) for path in Path("artifacts").glob("20*"))
+    out = cli("diff", first, second).out
+    assert "known_cost: unknown → ≥ $2.5" in out
+    assert "$0.00" not in out
+
+
 def test_a_diff_of_lower_bounds_says_so(cli: Cli) -> None:
     for cost in (1.239, 2.349):
         agents = [dict(agent) | {"cost": None} for agent in AGENTS]

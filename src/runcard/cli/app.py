@@ -43,12 +43,13 @@ def run(arguments: list[str]) -> int:
     return exit_code_of(lambda: _invoke(arguments))
 
 
-def _similar_options(error: click.NoSuchOption) -> list[str]:
-    """The one option that is probably meant. click compares names with their dashes, which makes all of them similar."""
+def _with_similar_option(error: click.NoSuchOption) -> click.NoSuchOption:
+    """The error with the one option that is probably meant: click compares the dashes as well, so that all are similar."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong option
 
     names = {name.lstrip("-"): name for name in error.possibilities or ()}
-    return [names[near] for near in get_close_matches(error.option_name.lstrip("-"), names, 1)]
+    near = get_close_matches(error.option_name.lstrip("-"), names, 1)
+    return click.NoSuchOption(error.option_name, possibilities=[names[name] for name in near])
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -61,8 +62,7 @@ def _invoke(arguments: list[str]) -> int:
     except click.exceptions.Exit as exiting:
         return exiting.exit_code
     except click.UsageError as error:
-        if isinstance(error, click.NoSuchOption):
-            error.possibilities = _similar_options(error)
         hint = f"see `{error.ctx.command_path} --help`" if error.ctx else None
-        complain("Error", " ".join(error.format_message().split()), hint=hint)
+        problem = _with_similar_option(error) if isinstance(error, click.NoSuchOption) else error
+        complain("Error", " ".join(problem.format_message().split()), hint=hint)
         return ExitCode.USAGE
