@@ -273,8 +273,18 @@ def test_nothing_found_is_no_error(cli: Cli, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     outcome = cli("ls")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "nothing found" in outcome.err
+    assert outcome.err.startswith("no records yet: runcard run -- COMMAND")
+    assert cli("ls", "--status", "failed").err == "nothing found\n"
+    assert cli("costs").out == "no model calls recorded\n"
     assert json.loads(cli("ls", "--json").out)["total"] == 0
+
+
+def test_something_else_than_a_list_is_a_clear_error(cli: Cli) -> None:
+    for name, hint in (("run", "did you mean runs?"), ("team-1", "to show one record: runcard show team-1")):
+        outcome = cli("ls", name)
+        assert (outcome.code, outcome.out) == (64, "")
+        assert outcome.err.startswith(f"Error: cannot list '{name}': use one of records, runs, sessions")
+        assert outcome.err.endswith(f"hint: {hint}\n")
 
 
 @pytest.mark.file_only

@@ -120,7 +120,17 @@ def test_an_agent_without_figures_makes_the_total_a_lower_bound(cli: Cli) -> Non
         None,
         0,
     )
-    assert "The cost of 1 record is unknown, or a part of it." in cli("costs").out
+    assert "1 record with an unknown cost, in whole or in part." in cli("costs").out
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_part_of_a_lower_bound_is_shown_as_more_than_it(cli: Cli) -> None:
+    first = {"cost": 1.549, "token_source": "given", "children_count": 1}
+    agents = [dict(AGENTS[0]) | first, dict(AGENTS[1]) | {"cost": None}]
+    runcard.collect({"team_session_id": "t", "instances": agents})
+    out = cli("costs").out
+    assert "≥ $1.54\n" in out
+    assert "$1.54 is based on figures given by the caller." in out
 
 
 @pytest.mark.usefixtures("folder")
@@ -131,7 +141,7 @@ def test_estimated_and_incomplete_usage_is_kept_apart(cli: Cli) -> None:
     data = asked(cli)
     assert data["totals"]["known_cost_by_token_source"] == {"given": 0.006, "estimated": 0.0003}
     assert data["totals"]["cost_usd"] == 0.0063
-    assert "$0.0003 is by estimated token counts." in cli("costs").out
+    assert "$0.0003 is based on estimated token counts." in cli("costs").out
 
 
 @pytest.mark.usefixtures("folder")

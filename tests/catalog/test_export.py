@@ -370,8 +370,8 @@ def test_without_pyarrow(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = cli("export", "--to", "parquet", "-o", "old")
     assert outcome.code == 1
     assert (
-        outcome.err
-        == "Error: pyarrow, which writes Parquet, is not installed\n  hint: pip install 'runcard[arrow]'\n"
+        outcome.err == "Error: Parquet needs the package pyarrow, which is not installed\n"
+        "  hint: install it: pip install 'runcard[arrow]'\n"
     )
     assert Path("old").read_text() == "old"
     assert cli("export", "--to", "csv").code == 0

@@ -155,6 +155,6 @@ def test_without_these_libraries_everything_else_works_and_an_error_names_the_pa
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "pyarrow is not installed | pip install 'runcard[arrow]'",
-        "pandas is not installed | pip install 'pandas'",
+        "pyarrow is not installed | install it: pip install 'runcard[arrow]'",
+        "pandas is not installed | install it: pip install 'pandas'",
     ]

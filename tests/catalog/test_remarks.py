@@ -16,8 +16,9 @@ from sessions.build import AGENTS
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    with runcard.record("outputs", config={"temperature": 0.2}, strict=True):
+    with runcard.record("outputs", config={"temperature": 0.2}, experiment="personas", strict=True) as run:
         pass
+    runcard.amend(run.path, "tag", "good")
     return tmp_path
 
 
@@ -30,6 +31,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--columns", "metric.nope"), "no record has metric.nope", None),
         (("--status", "complete"), "no record has status complete", "completed"),
         (("--status", "done"), "no record has status done", None),
+        (("--experiment", "persona"), "no record has experiment persona", "personas"),
+        (("--tag", "goood"), "no record has tag goood", "good"),
     ],
 )
 def test_a_name_that_no_record_has_is_a_warning(
@@ -46,9 +49,22 @@ def test_what_is_there_or_can_be_is_no_warning(cli: Cli) -> None:
         ("--where", "config.temperature > 5"),
         ("--status", "completed"),
         ("--status", "running"),
+        ("--experiment", "another"),
+        ("--tag", "approved"),
     ):
         outcome = cli("ls", *arguments)
         assert (outcome.code, "Warning" in outcome.err) == (0, False)
+
+
+def test_a_diff_with_an_unknown_cost_says_so(cli: Cli) -> None:
+    for cost in (None, 2.5):
+        agents = [dict(agent) | {"cost": None} for agent in AGENTS]
+        agents[0]["cost"] = cost
+        runcard.collect({"team_session_id": "team-1", "instances": agents}, artifacts="artifacts")
+    first, second = sorted(str(path) for path in Path("artifacts").glob("20*"))
+    out = cli("diff", first, second).out
+    assert "known_cost: unknown → ≥ $2.5" in out
+    assert "$0.00" not in out
 
 
 def test_a_diff_of_lower_bounds_says_so(cli: Cli) -> None:

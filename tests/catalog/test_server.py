@@ -148,7 +148,7 @@ def test_without_psycopg(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(CatalogError) as raised:
         CatalogDatabase(url)
-    assert raised.value.hint == "pip install 'runcard[postgres]'"
+    assert raised.value.hint == "install it: pip install 'runcard[postgres]'"
 
 
 def test_hosts_share_a_catalog(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

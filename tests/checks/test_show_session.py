@@ -19,7 +19,7 @@ def test_a_session_on_one_screen(cli: Cli, session: Path) -> None:
     for path in (session, session / "metadata.json"):
         done = cli("show", path)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith("team-1  2 of 3 completed\n")
+        assert done.out.startswith("team-1  failed, 2 of 3 completed\n")
         assert f"  directory  {session}\n" in done.out
         assert "\n  ├── coder    completed  backend_developer  32,100  $0.32     23m\n" in done.out
 

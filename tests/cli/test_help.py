@@ -90,6 +90,18 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
         (["redact", "x"], "Error: Missing option '--reason'.\n  hint: see `runcard redact --help`\n"),
         (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
+        (
+            ["doctor", "--jsn"],
+            "Error: No such option '--jsn'. Did you mean '--json'?\n  hint: see `runcard doctor --help`\n",
+        ),
+        (
+            ["run", "--tag", "x", "true"],
+            "Error: No such option '--tag'.\n  hint: see `runcard run --help`\n",
+        ),
+        (
+            ["session", "list"],
+            "Error: No such command 'list'. Did you mean 'runcard ls sessions'?\n  hint: see `runcard session --help`\n",
+        ),
         (["plan", "bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard plan --help`\n"),
         (
             ["valdate", "x"],
@@ -109,6 +121,9 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         "argument",
         "required option",
         "option",
+        "similar option",
+        "no similar option",
+        "a command elsewhere",
         "command of a group",
         "typo",
         "another word",

@@ -53,6 +53,18 @@ def shards(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+def test_without_dask_nothing_is_said_about_the_records(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "find_spec", lambda _: None)
+    done = cli("verify", project / "outputs", "--workers", "2")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "Error: --workers and --cluster need the package distributed, which is not installed\n"
+        "  hint: install it: pip install 'runcard[cluster]'\n"
+    )
+
+
 @FORMS
 @pytest.mark.parametrize(
     "arguments",

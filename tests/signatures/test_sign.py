@@ -211,7 +211,7 @@ def test_keys_that_cannot_sign(cli: Cli, run: Path, here: Path) -> None:
     for options, code, message in (
         ((), 64, "no key was named"),
         (("--key", "a", "--ssh", "b"), 64, "--key excludes"),
-        (("--key", "nowhere"), 1, "cannot read nowhere"),
+        (("--key", "nowhere"), 1, "the key nowhere does not exist"),
     ):
         outcome = cli("sign", run, *options)
         assert (outcome.code, message in outcome.err) == (code, True), outcome.err

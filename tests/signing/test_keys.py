@@ -228,7 +228,7 @@ def test_a_new_key_is_for_its_owner_alone(cli: Cli, tmp_path: Path) -> None:
         ["ssh-keygen", "-y", "-f", tmp_path / "key"], capture_output=True, text=True, check=True
     )
     assert shown.stdout.split()[:2] == public[:2]
-    assert done.out.splitlines()[-1] == f'alice@example.org namespaces="runcard" {public[0]} {public[1]}'
+    assert done.out.rstrip("\n") == f'alice@example.org namespaces="runcard" {public[0]} {public[1]}'
     again = cli("keygen", "--output", tmp_path / "key")
     assert (again.code, "exists already" in again.err) == (1, True)
 

@@ -22,7 +22,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
     }
     document = team(audit=audit, resources={"disk_bytes": 2048}, labels={"project": "x"})
     assert team_screen("artifacts/s", document, ["a.log: withheld by ann because of a name"]) == [
-        "team-1  2 of 3 completed",
+        "team-1  failed, 2 of 3 completed",
         "",
         "  directory  artifacts/s",
         "  started    2025-11-06T14:00:00Z",
@@ -68,9 +68,9 @@ def test_what_is_not_known_is_not_zero() -> None:
     del summary["total_cost"]
     summary["known_cost"] = 0.77
     lines = team_screen("s", document)
-    assert lines[0] == "team-1  1 of 3 completed"
-    assert "  └── tester   error      qa_engineer           900      ?  2m 30s" in lines
-    assert "  ├── coder    running    backend_developer  32,100  $0.32   23m …" in lines
+    assert lines[0] == "team-1  failed, 1 of 3 completed"
+    assert "  └── tester   error      qa_engineer           900  unknown  2m 30s" in lines
+    assert "  ├── coder    running    backend_developer  32,100    $0.32   23m …" in lines
     assert "  total   ≥ $0.77 (a part is unknown)" in lines
     assert "  counts  given by the caller" in lines
     assert any(line.startswith("  coder ") and line.endswith("━▶") for line in lines)

@@ -91,3 +91,9 @@ def test_an_error_page_leads_back_to_its_list(page: TestClient) -> None:
     few = page.get("/compare").text
     assert "mark two records" in few
     assert '<a href="/records">Back to the list</a>' in few
+
+
+def test_a_page_that_does_not_exist_is_named(page: TestClient) -> None:
+    answer = page.get("/nothere")
+    assert answer.status_code == 404
+    assert "there is no page /nothere" in answer.text

@@ -421,8 +421,8 @@ def _load_psycopg() -> Any:  # noqa: ANN401 - a module
         import psycopg  # noqa: PLC0415 - an extra, and long to load
     except ImportError as error:
         raise CatalogError(
-            "the catalog is on a PostgreSQL server, and psycopg is not installed",
-            hint="pip install 'runcard[postgres]'",
+            "a catalog on a PostgreSQL server needs the package psycopg, which is not installed",
+            hint="install it: pip install 'runcard[postgres]'",
             is_shared=True,
         ) from error
     return psycopg

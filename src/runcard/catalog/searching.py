@@ -1,7 +1,7 @@
 """The questions that the catalog answers."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -165,24 +165,43 @@ def list_table(
 def _unknown(
     question: _ListQuestion, filters: Filters, *, has_rows: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """Values, and the status, that no record has: probably misspelt."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for this message
-
+    """Values and the status that no record has, and tags and experiments that are probably misspelt; with what is similar."""
     ask = question.database.query
     for name in question.columns.facts:
         if ask("SELECT 1 FROM facts WHERE key = ? LIMIT 1", (name,)).fetchone() is None:
-            prefix = name.partition(".")[0] + "."
-            sql = "SELECT DISTINCT key FROM facts WHERE substr(key, 1, ?) = ? LIMIT 1000"
-            known = [key for (key,) in ask(sql, (len(prefix), prefix))]
-            yield name, next(iter(get_close_matches(name, known, 1)), None)
-    if filters.status is not None and not has_rows and "status" in question.columns.known:
+            yield name, _similar(name, _known_facts(question, name.partition(".")[0]))
+    if has_rows:
+        return
+    if filters.status is not None and "status" in question.columns.known:
         sql = f"SELECT DISTINCT {question.columns.known['status'].sql} {_FROM[question.table]}"
         known = [status for (status,) in ask(sql) if status is not None]
         if known and filters.status not in {*known, "interrupted", "running"}:
-            yield (
-                f"status {filters.status}",
-                next(iter(get_close_matches(filters.status, known, 1, 0.4)), None),
-            )
+            yield f"status {filters.status}", _similar(filters.status, known, 0.4)
+    tags = {key.partition(".")[2] for key in _known_facts(question, "tag")} if filters.tags else set()
+    experiments = [
+        name
+        for row in (
+            ask("SELECT DISTINCT experiment, experiment_id FROM records") if filters.experiment else ()
+        )
+        for name in row
+        if name is not None
+    ]
+    named = [("tag", tag, tags) for tag in filters.tags]
+    for noun, name, names in [*named, ("experiment", filters.experiment or "", experiments)]:
+        if name not in names and (near := _similar(name, names)) is not None:
+            yield f"{noun} {name}", near
+
+
+def _known_facts(question: _ListQuestion, kind: str) -> list[str]:
+    """The names of the values of a kind that records have, such as `config.temperature`."""
+    sql = "SELECT DISTINCT key FROM facts WHERE substr(key, 1, ?) = ? LIMIT 1000"
+    return [key for (key,) in question.database.query(sql, (len(kind) + 1, f"{kind}."))]
+
+
+def _similar(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a message
+
+    return next(iter(get_close_matches(name[:100], sorted(known), 1, likeness)), None)
 
 
 def select_keys(database: CatalogDatabase, table: str, filters: Filters) -> tuple[str, Condition]:

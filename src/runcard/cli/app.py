@@ -43,6 +43,15 @@ def run(arguments: list[str]) -> int:
     return exit_code_of(lambda: _invoke(arguments))
 
 
+def _with_similar_option(error: click.NoSuchOption) -> click.NoSuchOption:
+    """The error with the one option that is probably meant: click compares the dashes as well, so that all are similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong option
+
+    names = {name.lstrip("-"): name for name in error.possibilities or ()}
+    near = get_close_matches(error.option_name.lstrip("-"), names, 1)
+    return click.NoSuchOption(error.option_name, possibilities=[names[name] for name in near])
+
+
 def _invoke(arguments: list[str]) -> int:
     """Let click parse and call, without its handling of errors."""
     if "_RUNCARD_COMPLETE" in os.environ:
@@ -54,5 +63,6 @@ def _invoke(arguments: list[str]) -> int:
         return exiting.exit_code
     except click.UsageError as error:
         hint = f"see `{error.ctx.command_path} --help`" if error.ctx else None
-        complain("Error", " ".join(error.format_message().split()), hint=hint)
+        problem = _with_similar_option(error) if isinstance(error, click.NoSuchOption) else error
+        complain("Error", " ".join(problem.format_message().split()), hint=hint)
         return ExitCode.USAGE

@@ -30,7 +30,7 @@ _GRACE = 2.0  # seconds for work that a client does not wait for any more
     multiple=True,
     metavar="DIR",
     type=PATH,
-    help="Read only the records of this store. Can be repeated. Default: the configured stores and those of experiments.",
+    help="Read only the records of this store. Repeatable. Default: the configured stores and those of experiments.",
 )
 @click.option(
     "--http",
@@ -119,7 +119,10 @@ def _check_installed() -> None:
     from importlib.util import find_spec  # noqa: PLC0415
 
     if find_spec("mcp") is None:
-        raise MachineError("the package mcp is not installed", hint="install it: pip install 'runcard[mcp]'")
+        raise MachineError(
+            "the MCP server needs the package mcp, which is not installed",
+            hint="install it: pip install 'runcard[mcp]'",
+        )
 
 
 def _end_threads(code: int) -> None:

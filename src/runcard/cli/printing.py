@@ -71,8 +71,8 @@ def _write(text: str, *, err: bool = False) -> None:
     stream.flush()
 
 
-def say_empty(text: str) -> None:
-    """Say on stderr that there is nothing to print, and what to do about it, unless --quiet is given."""
+def say_note(text: str) -> None:
+    """Print a remark to stderr, such as that there is nothing to print, and what to do about it, unless --quiet is given."""
     if not is_quiet():
         _write(f"{_printable(text)}\n", err=True)
 

@@ -102,6 +102,6 @@ def check_installed() -> None:
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise MachineError(
-            f"the package {missing[0].replace('_', '-')} is not installed",
+            f"the page needs the package {missing[0].replace('_', '-')}, which is not installed",
             hint="install it: pip install 'runcard[web]'",
         )

@@ -14,6 +14,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -42,13 +43,16 @@ _RECONNECTIONS = 3  # to a scheduler that was lost
 def use_cluster(*, workers: int | None = None, address: str | None = None) -> Iterator[None]:
     """Spread work over this many processes on this machine, or over the workers of the scheduler at an address.
 
-    Without both, nothing changes. Raises ClusterError if there is no scheduler at the address.
+    Without both, nothing changes. Raises ClusterError if there is no scheduler at the address, and MachineError without
+    Dask: before any work, which would take that for a fault of what it works on.
     """
     if workers is not None and address is not None:
         raise UsageError("--workers contradicts --cluster", hint="pass one of them")
     if workers is None and address is None:
         yield
         return
+    if find_spec("distributed") is None:
+        raise _no_dask()
     cluster = WorkerCluster(workers, address)
     token = CURRENT.set(cluster)
     try:
@@ -290,6 +294,13 @@ def _shards(
         yield shard(len(items))
 
 
+def _no_dask() -> MachineError:
+    return MachineError(
+        "--workers and --cluster need the package distributed, which is not installed",
+        hint="install it: pip install 'runcard[cluster]'",
+    )
+
+
 _SILENT = 60  # above all levels of `logging`
 
 
@@ -300,9 +311,7 @@ def _distributed() -> Any:  # noqa: ANN401 - a module
         import distributed.client  # noqa: PLC0415
         import distributed.comm  # noqa: PLC0415
     except ImportError as error:
-        raise MachineError(
-            "Dask, which spreads work, is not installed", hint="pip install 'runcard[cluster]'"
-        ) from error
+        raise _no_dask() from error
     import logging  # noqa: PLC0415
 
     for name in ["asyncio", *logging.root.manager.loggerDict]:

@@ -275,15 +275,18 @@ class SessionRecorder(ABC):
     def _beat(self) -> None:
         write_live_heartbeat(self._events.path, self._events.timestamp())
 
-    def _end(self, status: str) -> None:
-        """Record the end, and close the session. If that fails, it is left for `runcard close`."""
+    def _end(self, status: str, error: BaseException | None = None) -> None:
+        """Record the end, and the error if it failed, and close the session. If that fails, it is left for `runcard close`."""
         events = self._events
         self._has_ended = True
         HEARTBEAT.end(f"session {events.path}")
         try:
             if events.is_recorded:
                 with events.guard_failures():
-                    events.write(SESSION_ENDED, {"status": status}, "info", None)
+                    payload: JsonObject = {"status": status}
+                    if error is not None and status == "failed":
+                        payload["error"] = events.mask_text(as_text(error), "errors")
+                    events.write(SESSION_ENDED, payload, "info", None)
                     if events.journal is not None:
                         events.journal.end()
                     self._close()

@@ -275,6 +275,11 @@ def _read(path: str, *, is_private: bool = False) -> bytes:
                     f"others may read the key {printable(path)}", hint=f"run `chmod 600 {printable(path)}`"
                 )
             return file.read(_LARGEST_KEY_FILE)
+    except FileNotFoundError:
+        raise StoreError(
+            f"the key {printable(path)} does not exist",
+            hint=f"check the path, or make a key: runcard keygen --output {printable(path)}",
+        ) from None
     except OSError as error:
         raise failure(error, path, "read") from error
 

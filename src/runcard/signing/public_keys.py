@@ -233,5 +233,6 @@ def load_cryptography() -> None:
         import cryptography  # noqa: F401, PLC0415
     except ImportError:
         raise MachineError(
-            "signatures need the package cryptography", hint="install it: pip install 'runcard[sign]'"
+            "signatures need the package cryptography, which is not installed",
+            hint="install it: pip install 'runcard[sign]'",
         ) from None

@@ -6,7 +6,8 @@ looked for in the stores at hand: the current directory, the configured ones and
 `outputs/NAME`, only in that store, and in full.
 
 A word is only ever compared with the names that a store has, never made into a path. Copies have the id of their original:
-a record that its store knows is preferred to its copies, and `@latest~N` counts them as one.
+a record that its store knows is preferred to its copies, and `@latest~N` counts them as one. The id of an open session names
+that one, not earlier ones with the same id.
 """
 
 import contextlib

@@ -13,7 +13,7 @@ from operator import itemgetter
 from runcard.documents.session.team import Team, work_end, work_start
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.store import directory_names
+from runcard.store import directory_names, layout
 from runcard.store.find_record import AmbiguousRecordError
 from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, experiment_hint, not_a_record
@@ -88,9 +88,17 @@ def _check_indexes(stores: list[StoreSearch]) -> None:
 
 def _only(word: str, matches: list[RecordMatch]) -> RecordMatch:
     if len(matches) > 1:
+        is_open = [match for match in matches if _is_open_session(match, word)]
+        if len(is_open) == 1:
+            return is_open[0]
         shown = sorted(matches, key=lambda match: match.path)[:_MOST_CANDIDATES]
         raise AmbiguousRecordError(word, [*map(_candidate, shown)], len(matches) - len(shown))
     return matches[0]
+
+
+def _is_open_session(match: RecordMatch, session_id: str) -> bool:
+    directory = match.directory or ""
+    return os.path.basename(directory) == session_id and layout.is_live_session(directory)
 
 
 def _matches(stores: list[StoreSearch], word: str, *, is_exact: bool) -> list[RecordMatch]:

@@ -14,6 +14,7 @@ from runcard.views.formats import (
     token_count,
     truncated,
 )
+from runcard.views.record_table import local_time
 from runcard.views.screen_parts import fields, section
 
 _MAX_ROWS = 8  # of configuration and models
@@ -45,7 +46,7 @@ def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
         [
             printable(row["name"]),
             "unknown" if row["runs"] is None else f"{row['runs']:,}",
-            str(row["last_run"] or ("none" if row["runs"] == 0 else "unknown")),
+            local_time(row["last_run"]) if row["last_run"] else "none" if row["runs"] == 0 else "unknown",
             printable(truncated(row["description"] or "", 60)),
         ]
         for row in rows

@@ -105,6 +105,11 @@ def money_at_least(amount: float) -> str:
     return f"> {rounded}" if amount and rounded == "$0.00" else f"≥ {rounded}"
 
 
+def money_part(amount: float, *, of_at_least: bool) -> str:
+    """A part of a sum of money, rounded as the sum is, so that no part is shown as more than the whole."""
+    return _dollars(amount, "ROUND_DOWN") if of_at_least else money(amount)
+
+
 def _dollars(amount: float, rounding: str) -> str:
     """An amount as it is written in JSON, rounded: its float may be a little less or more."""
     from decimal import Context, Decimal  # noqa: PLC0415 - few runs cost money

@@ -89,5 +89,7 @@ def _value(change: ValueChange, value: object, *, is_at_least: bool) -> str:
     is_cost = "cost" in change.name.rpartition(": ")[2]
     if is_cost and isinstance(value, int | float) and not isinstance(value, bool):
         is_known_part = change.name.rpartition(": ")[2].startswith("known_")
+        if is_known_part and not value:
+            return "unknown"
         return money_at_least(value) if is_at_least or is_known_part else money(value)
     return printable(truncated(value, _LONGEST_VALUE))

@@ -112,7 +112,7 @@ def _cell(row: JsonObject, name: str, kind: str) -> str:
     if kind == "cost":
         return money(value)
     if kind == "time":
-        return _local_time(value)
+        return local_time(value)
     if kind == "seconds":
         return short_duration(int(value)) if value >= 1 else "<1s"
     if kind == "count":
@@ -135,7 +135,7 @@ def cost_cell(row: JsonObject) -> str:
     return "unknown" if cost is None else money(0)
 
 
-def _local_time(text: str) -> str:
+def local_time(text: str) -> str:
     """A time to the minute, in the local time zone."""
     try:
         return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"

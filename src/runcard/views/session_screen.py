@@ -71,10 +71,8 @@ def team_screen(
 ) -> list[str]:
     """A session, line by line; `status` is that of one which is not closed."""
     instances = document["instances"]
-    completed = sum(entry["status"] == "completed" for entry in instances)
-    state = "" if status is None else f"{status}, "
     return [
-        f"{printable(document['team_session_id'])}  {state}{completed} of {len(instances)} completed",
+        f"{printable(document['team_session_id'])}  {_state(document, status)}",
         "",
         *fields(_about(path, document, is_open=status is not None), SCREEN),
         *section("Team", _team(instances, at_least=is_lower_bound(document)) if instances else []),
@@ -86,6 +84,16 @@ def team_screen(
         *section("Amendments", cut([_clipped(amendment) for amendment in amendments])),
         *section(SIGNATURES, cut([_clipped(signature) for signature in signatures])),
     ]
+
+
+def _state(document: JsonObject, status: str | None) -> str:
+    """How a session is doing, or ended, and how many of its agents have completed."""
+    instances = document["instances"]
+    if status is None and document["execution_summary"].get("failed_instances"):
+        status = "failed"
+    completed = sum(entry["status"] == "completed" for entry in instances)
+    agents = f"{completed} of {len(instances)} completed" if instances else "no agents yet"
+    return f"{status}, {agents}" if status else agents
 
 
 def _about(path: str, document: JsonObject, *, is_open: bool) -> list[tuple[str, object]]:
@@ -166,12 +174,12 @@ def _cell(text: str, width: int, column: int) -> str:
 
 
 def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
-    return "?" if value is None else format_amount(value)
+    return "unknown" if value is None else format_amount(value)
 
 
 def _cell_cost(entry: JsonObject) -> str:
     cost, known = entry.get("cost"), entry.get("known_cost")
-    return "?" if cost is None and not known else cost_or_known(cost, known)
+    return cost_or_known(cost, known)
 
 
 def _duration(entry: JsonObject) -> str:
@@ -179,7 +187,7 @@ def _duration(entry: JsonObject) -> str:
     start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
     if seconds is None and start and end:
         seconds = max(0, int((end - start).total_seconds()))
-    text = "?" if seconds is None else short_duration(seconds)
+    text = "unknown" if seconds is None else short_duration(seconds)
     return f"{text} …" if entry["status"] == "running" else text
 
 

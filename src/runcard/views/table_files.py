@@ -114,7 +114,8 @@ def parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch
         import pyarrow  # noqa: ICN001, F401, PLC0415 - an extra, and heavy
     except ImportError as error:
         raise NoArrowError(
-            "pyarrow, which writes Parquet, is not installed", hint="pip install 'runcard[arrow]'"
+            "Parquet needs the package pyarrow, which is not installed",
+            hint="install it: pip install 'runcard[arrow]'",
         ) from error
     return _parquet_blocks(columns, batches)
 

@@ -9,6 +9,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from runcard.errors import DocumentError, RuncardError, StoreError, UsageError
+from runcard.files import printable
 from runcard.operations.catalog.list_records import WHATS
 from runcard.web import (
     api,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from runcard.local_http.listener import HttpListener
     from runcard.operations.signatures.trust import TrustPolicy
 
+_NOT_FOUND = 404
 _VIEWS = (home, api, compare, costs, experiment, live, plan, record_files, verification, run, session, lists)
 
 
@@ -94,11 +96,11 @@ def _failed(request: "Request", error: Exception) -> "Response":
     """An error as a page, a part of a page, or data. What is wrong inside of the server is not shown."""
     problem: RuncardError
     if isinstance(error, HTTPException):
-        status, problem = error.status_code, StoreError(str(error.detail).lower())
+        status, problem = error.status_code, _refusal(error, request.url.path)
     elif isinstance(error, RuncardError):
         status, problem = _status(error), error
     elif isinstance(error, FileNotFoundError):
-        status, problem = 404, StoreError("a file vanished", hint="load the page again")
+        status, problem = _NOT_FOUND, StoreError("a file vanished", hint="load the page again")
     else:
         status, problem = (
             500,
@@ -117,6 +119,12 @@ def _failed(request: "Request", error: Exception) -> "Response":
     )
 
 
+def _refusal(error: HTTPException, path: str) -> StoreError:
+    if error.status_code == _NOT_FOUND:
+        return StoreError(f"there is no page {printable(path)}", hint="check the address")
+    return StoreError(str(error.detail).lower())
+
+
 def _list_of(path: str) -> str | None:
     """The list from which a page is reached, where there is one."""
     first = path.strip("/").split("/")[0].removesuffix(".csv")
@@ -128,4 +136,4 @@ def _list_of(path: str) -> str | None:
 def _status(error: RuncardError) -> int:
     if isinstance(error, UsageError):
         return 400
-    return 404 if isinstance(error, StoreError | DocumentError) else 500
+    return _NOT_FOUND if isinstance(error, StoreError | DocumentError) else 500

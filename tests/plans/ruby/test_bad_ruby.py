@@ -255,4 +255,4 @@ def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch.setattr(syntax_tree, "_parser", syntax_tree._parser.__wrapped__)
     with pytest.raises(MachineError) as caught:
         targets(tmp_path, "class A; end")
-    assert caught.value.hint == "pip install 'runcard[ruby]'"
+    assert caught.value.hint == "install it: pip install 'runcard[ruby]'"

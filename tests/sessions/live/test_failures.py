@@ -39,6 +39,22 @@ def test_an_exception_passes_and_ends_what_is_open() -> None:
     assert statuses(session) == {"lead": "error", "worker": "error"}
 
 
+def test_agents_that_are_open_have_the_error_of_the_session(folder: Path) -> None:
+    with pytest.raises(RuntimeError, match="boom"), runcard.Session("team-1") as session:  # noqa: PT012
+        session.start_instance("lead")
+        own = session.start_instance("worker")
+        own.add_error("429")
+        session.start_instance("done").finish()
+        raise RuntimeError(f"boom {KEY}")
+    document = json.loads((session.path / "metadata.json").read_bytes())
+    assert {entry["name"]: entry.get("error_message") for entry in document["instances"]} == {
+        "lead": "boom [masked:anthropic-key]",
+        "worker": "429",
+        "done": None,
+    }
+    assert not any(KEY.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
 def test_an_asynchronous_block_is_a_session() -> None:
     async def work() -> runcard.Session:
         async with runcard.Session("team-1") as session, session.start_instance("worker"):

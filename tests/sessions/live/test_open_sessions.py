@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import runcard
+from conftest import Cli
 from runcard.errors import StoreError
 from runcard.operations.sessions.close_session import (
     SessionIsRunningError,
@@ -273,7 +274,7 @@ def test_closing_a_session_without_agents_says_that_it_is_removed() -> None:
     link = start_session("team-1")
     closed = command("close", "team-1")
     assert closed.returncode == 0
-    assert "empty, not stored: No instances found for team session 'team-1': it was removed" in closed.stdout
+    assert "empty, not stored: it had no agents, and was removed" in closed.stdout
     assert not os.path.lexists(link.path)
 
 
@@ -325,3 +326,15 @@ def test_close_means_the_open_session_where_earlier_ones_have_the_same_id() -> N
     assert os.listdir("artifacts/.open") == []
     assert len(list(Path("artifacts").glob("2*"))) == 2
     assert command("close", "team-1").returncode == 1  # now it is not clear which one is meant
+
+
+def test_the_id_of_an_open_session_means_that_one(cli: Cli) -> None:
+    for number in range(2):
+        start_session("team-1")
+        session = join_session("team-1")
+        session.start_instance(f"agent {number}")
+        if not number:
+            finish_session(session, "completed")
+    assert cli("show", "team-1").out.startswith("team-1  running, 0 of 1 completed")
+    refused = cli("session", "start", "team-1")
+    assert (refused.code, "runcard session finish --session team-1" in refused.err) == (1, True)

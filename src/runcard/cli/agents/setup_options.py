@@ -8,7 +8,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import dry_run_option, json_option, yes_option
-from runcard.cli.printing import say, say_done, say_empty, say_json
+from runcard.cli.printing import say, say_done, say_json, say_note
 from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
@@ -97,4 +97,4 @@ def _say_result(plan: "SetupPlan", written: "Sequence[str]", none: str, done: st
         if change.path in written:
             say_done(f"{plan.title}: {done} {change.path}")
     for remark in plan.remarks:
-        say_empty(remark)
+        say_note(remark)

@@ -21,7 +21,7 @@ def command(archive: str, paths: tuple[str, ...], output: str, as_json: bool) ->
 
     ARCHIVE is a .tar.gz file, its URL in object storage, or an archived record by its path, its id, a prefix of its id, its name, or @latest.
     PATH is relative to the record, such as `instances/lead-1/output.log`, and is kept below DIR. Each file is checked
-    against the checksums of the record. Nothing is overwritten.
+    against the checksums of the record. Nothing is overwritten. `runcard show ARCHIVE` lists the files.
 
     Exit codes: 0 extracted, 1 not found, or changed since it was archived.
     """

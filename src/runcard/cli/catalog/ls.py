@@ -9,7 +9,7 @@ import click
 from runcard.cli.catalog.filter_options import filter_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
-from runcard.cli.printing import complain, say_empty, say_json, say_text
+from runcard.cli.printing import complain, say_json, say_note, say_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -30,6 +30,34 @@ _WHATS = (
 )  # a test compares them with the operation's
 _MOST_ON_A_TERMINAL = 50
 _COST_COLUMNS = ("known_cost", "at_least")  # in CSV, for what a table says with "≥" and "unknown"
+
+
+_EMPTY = {  # what makes the first one
+    "records": "no records yet: runcard run -- COMMAND; those of another folder: runcard index FOLDER",
+    "runs": "no runs yet: runcard run -- COMMAND",
+    "sessions": "no sessions yet: runcard import TOOL, runcard session start ID, or runcard collect SPEC",
+    "plans": "no plans yet: runcard plan pipeline SRC --method NAME",
+    "experiments": "no experiments yet: runcard experiment create NAME",
+}
+
+
+class _What(click.Choice[str]):
+    """What to list. Whoever names something else probably means a record, or a store."""
+
+    def convert(self, value: str, *_: object) -> str:
+        if value in self.choices:
+            return value
+        from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
+        from runcard.errors import UsageError  # noqa: PLC0415
+        from runcard.files import printable  # noqa: PLC0415
+
+        near = get_close_matches(value[:100], self.choices, 1)
+        show = f"to show one record: runcard show {printable(value)}"
+        raise UsageError(
+            f"cannot list {printable(value)!r}: use one of {', '.join(self.choices)}",
+            hint=f"did you mean {near[0]}?" if near else show,
+        )
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
@@ -63,7 +91,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
 
 @click.command("ls")
-@click.argument("what", type=click.Choice(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
+@click.argument("what", type=_What(_WHATS), default="records", metavar=f"[{'|'.join(_WHATS)}]")
 @filter_options
 @click.option(
     "--transcripts",
@@ -109,7 +137,7 @@ def command(
     options allow. The first such search builds an index, which later ones only bring up to date.
 
     Exit codes: 0 done, 2 a store, a project or a record could not be looked at, the catalog could not be brought up to date, one id has
-    several contents, or no record has a value or a status that was named.
+    several contents, or no record has a value or a status that was named, or a tag or an experiment is probably misspelt.
     """
     from shlex import quote  # noqa: PLC0415
 
@@ -134,9 +162,10 @@ def command(
     elif found.rows:
         _print_table(found, is_default=columns is None)
     else:
-        say_empty("nothing found")
+        is_everything = not any(filters.values())
+        say_note(_EMPTY.get(what, "nothing found") if is_everything else "nothing found")
     if found.plans and not as_json:
-        say_empty(
+        say_note(
             f"{counted(found.plans, 'plan')} found, too: runcard ls plans --text {quote(filters['text'])}"
         )
     return _warn(found)
@@ -201,7 +230,7 @@ def _print_hits(hits: "TranscriptHits", *, as_json: bool, as_csv: bool) -> int:
         lines = record_lines(with_values(hits.columns, rows), rows, width)
         say_text("\n".join([*lines, "… there are more: pass a larger --limit"] if hits.has_more else lines))
     else:
-        say_empty("nothing found")
+        say_note("nothing found")
     for path, reason in hits.unread:
         complain("Warning", f"{path} was not searched: {reason}", hint=f"see: runcard verify {path}")
     for store in hits.unreachable:

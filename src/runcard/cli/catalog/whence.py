@@ -9,7 +9,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
-from runcard.cli.printing import complain, say_empty, say_json, say_text
+from runcard.cli.printing import complain, say_json, say_note, say_text
 from runcard.files import printable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def command(target: str | None, commit: str | None, as_json: bool) -> int:
         say_json(found.to_dict())
     else:
         say_text("\n".join(_lines(found)))
-        say_empty(f"not verified; to verify: runcard verify {_to_verify(found)}")
+        say_note(f"not verified; to verify: runcard verify {_to_verify(found)}")
     if found.warning is not None:
         complain("Warning", found.warning)
     return ExitCode.OK if found.warning is None else ExitCode.WARNINGS

@@ -16,7 +16,7 @@ def command(old: str, new: str, as_json: bool) -> int:
 
     A and B are paths, ids, prefixes of ids, names, or @latest (@latest~1 is the one before). Configuration, packages, code, inputs,
     outputs, metrics, tokens, cost and the team are compared; of outputs that are texts, the lines. Ids and times differ in any two
-    records: they are shown with other differences, and are none themselves. Records that seem to be the same are also verified.
+    records: they are shown with other differences, but do not count as any. Records that seem to be the same are also verified.
 
     Exit codes: 0 the same (nothing is printed), 1 different or damaged, 64 not comparable.
     """

@@ -6,7 +6,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
-from runcard.cli.printing import complain, say, say_empty, say_json
+from runcard.cli.printing import complain, say, say_json, say_note
 
 
 @click.command("list")
@@ -23,11 +23,11 @@ def command(as_json: bool) -> int:
     summaries, half_deleted = list_experiments(), unfinished()
     if as_json:
         say_json({"experiments": [summary.to_dict() for summary in summaries], "half_deleted": half_deleted})
-    else:
+    elif summaries:
         for line in experiment_table([summary.to_dict() for summary in summaries]):
             say(line)
-        if not summaries:
-            say_empty("no experiments yet: runcard experiment create NAME")
+    else:
+        say_note("no experiments yet: runcard experiment create NAME")
     sys.stdout.flush()
     problems = [summary.problem for summary in summaries if summary.problem]
     for problem in problems:

@@ -41,11 +41,11 @@ def command(old: str, new: str | None, method_ref: "MethodRef", root: str | None
 
 
 def _show(result: "DiffResult") -> None:
-    from runcard.cli.printing import say, say_empty  # noqa: PLC0415
+    from runcard.cli.printing import say, say_note  # noqa: PLC0415
 
     diff = result.diff
     if diff.is_same:
-        say_empty("no differences")
+        say_note("no differences")
     for change in diff.target_changes:
         say(f"~ {_change_text(change)}")
     for sign, characteristics in (("-", diff.removed), ("+", diff.added)):

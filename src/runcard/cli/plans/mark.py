@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     help="There was nothing to do; the next agent may begin.",
 )
 @click.option(
-    "--warning", "warnings", multiple=True, metavar="TEXT", type=TEXT, help="Add a warning. Can be repeated."
+    "--warning", "warnings", multiple=True, metavar="TEXT", type=TEXT, help="Add a warning. Repeatable."
 )
 @click.option(
     "--error",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="TEXT",
     type=TEXT,
-    help="Add an error; without --completed, the work counts as not done. Can be repeated.",
+    help="Add an error; without --completed, the work counts as not done. Repeatable.",
 )
 @click.option(
     "--set",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUE",
     type=TEXT,
-    help="Set a key of the plan's automation to JSON, or else to text. Can be repeated.",
+    help="Set a key of the plan's automation to JSON, or else to text. Repeatable.",
 )
 @target_options()
 @root_option

@@ -86,7 +86,9 @@ def command(
 
     For other tools: in-toto (a statement about the record, and SLSA provenance), ro-crate (a folder with a copy of the record), otlp
     (OpenTelemetry spans), cyclonedx (a bill of materials), citation (CITATION.cff; BibTeX if FILE ends in .bib, both if it is a
-    folder). in-toto, otlp and BibTeX take several records.
+    folder).
+
+    in-toto, otlp and BibTeX take several records.
 
     For people: html, the page that `runcard serve` shows of a run, a session or a test plan (a path that ends in .yml), as one file
     that opens from disk. It needs `runcard[web]`.

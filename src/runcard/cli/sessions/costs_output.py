@@ -10,22 +10,27 @@ from runcard.cli.verbosity import is_quiet
 from runcard.files import printable
 from runcard.operations.sessions.costs import CostReport
 from runcard.views.costs_table import CostRow, costs_table, csv_text, price_lines
-from runcard.views.formats import counted, money
+from runcard.views.formats import counted, money_part
 
 if TYPE_CHECKING:
     from runcard.operations.catalog.costs import RecordCosts
     from runcard.operations.sessions.call_costs import CostTotals
 
 _MOST_NAMED = 10  # unread places in a warning
+_UNREPORTED = {"estimated": "estimated token counts", "given": "figures given by the caller"}
 
 
 def print_table(report: "CostReport | RecordCosts", by: tuple[str, ...], since: datetime | None) -> None:
     """The groups and the total; below them how sure they are, and the prices of calls in files."""
     records, files = _parts(report)
     if not report.totals.has_usage:
-        places = [] if records is None else [counted(records.facts.records, "record")]
-        places += [] if files is None else [counted(files.files, "file")]
-        say_text(f"no calls{f' since {since:%Y-%m-%d %H:%M}' if since else ''} in {' and '.join(places)}")
+        when = f" since {since:%Y-%m-%d %H:%M}" if since else ""
+        among = "" if records is None else "records and "
+        say_text(
+            f"no model calls recorded{when}"
+            if files is None
+            else f"no calls{when} in {among}{counted(files.files, 'file')}"
+        )
         return
     rows = [_row(tuple(group.key.values()), group.totals) for group in report.groups] if by else []
     lines = costs_table(by, rows, _row((), report.totals), _columns())
@@ -65,13 +70,13 @@ def _record_notes(report: "RecordCosts") -> list[str]:
     facts, costs = report.facts, report.totals.costs_by_source
     lines = [f"{counted(facts.records, 'record')} with model calls."]
     if facts.without_cost:
-        lines.append(f"The cost of {counted(facts.without_cost, 'record')} is unknown, or a part of it.")
-    if estimated := costs.get("estimated"):
-        lines.append(f"{money(float(estimated))} is by estimated token counts.")
-    if given := costs.get("given"):
-        lines.append(f"{money(float(given))} is by figures that the caller gave.")
-    if report.counted.copies:
-        lines.append(f"{counted(report.counted.copies, 'record')} not counted: a copy of another.")
+        lines.append(f"{counted(facts.without_cost, 'record')} with an unknown cost, in whole or in part.")
+    for source, counts in _UNREPORTED.items():
+        if cost := costs.get(source):
+            part = money_part(float(cost), of_at_least=report.totals.at_least)
+            lines.append(f"{part} is based on {counts}.")
+    if copies := report.counted.copies:
+        lines.append(f"{counted(copies, 'record')} not counted: {'a copy' if copies == 1 else 'copies'}.")
     if report.counted.partly:
         lines.append(
             f"{counted(len(report.counted.partly), 'record')} not counted whose calls are in others, but not all of them."

@@ -9,7 +9,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, SINCE, artifacts_option, json_option, progress_option
-from runcard.cli.printing import complain, say, say_empty, say_json
+from runcard.cli.printing import complain, say, say_json, say_note
 from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _warn(report: "ImportReport") -> ExitCode:
             code = ExitCode.WARNINGS
             complain("Warning", f"{printable(session.session)}: {text}")
     for session_id, path in report.elsewhere:
-        say_empty(f"{session_id} is also in {path}")
+        say_note(f"{session_id} is also in {path}")
     for text in report.remarks:
         code = ExitCode.WARNINGS
         complain("Warning", text)

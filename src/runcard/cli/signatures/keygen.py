@@ -4,7 +4,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import TEXT, json_option
-from runcard.cli.printing import say, say_done, say_json
+from runcard.cli.printing import say, say_json, say_note
 
 
 @click.command("keygen")
@@ -14,8 +14,8 @@ from runcard.cli.printing import say, say_done, say_json
 def command(output: str, name: str | None, as_json: bool) -> int:
     """Make a key to sign records with.
 
-    The private key is written to FILE, for you alone to read; the public key to FILE.pub. The line that is printed is for the
-    file of signers of those who verify your records. A key that you use with SSH works as well: see `runcard sign --ssh`.
+    The private key is written to FILE, for you alone to read; the public key to FILE.pub. The line that is printed to stdout is
+    for the file of signers of those who verify your records: `>> signers` adds it. A key that you use with SSH works as well: see `runcard sign --ssh`.
 
     Exit codes: 0 made, 1 not made.
     """
@@ -25,7 +25,8 @@ def command(output: str, name: str | None, as_json: bool) -> int:
     if as_json:
         say_json(made.to_dict())
     else:
-        say_done(f"{made.path}: private key; keep it secret, and make a backup")
-        say_done(f"{made.public_path}: public key {made.public_key.fingerprint}")
+        say_note(f"{made.path}: private key; keep it secret, and make a backup")
+        say_note(f"{made.public_path}: public key {made.public_key.fingerprint}")
+        say_note("the line for the file of signers of those who verify your records:")
         say(made.signers_line)
     return ExitCode.OK

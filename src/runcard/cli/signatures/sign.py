@@ -51,9 +51,12 @@ def command(
 
 
 def _show(_: str, signed: "SignedRecordResult | SignedStoreResult") -> None:
+    from runcard.operations.signatures.sign_store import SignedStoreResult  # noqa: PLC0415
+
+    what = "ledger " if isinstance(signed, SignedStoreResult) else ""
     if signed.is_new:
-        say_done(f"{signed.path}: signed with {signed.fingerprint}")
+        say_done(f"{signed.path}: {what}signed with {signed.fingerprint}")
     else:
         say_done(
-            f"{signed.path}: already signed with {signed.fingerprint} at {signed.signed_at}, and unchanged since"
+            f"{signed.path}: {what}already signed with {signed.fingerprint} at {signed.signed_at}, and unchanged since"
         )

@@ -13,7 +13,7 @@ from runcard.documents.run.events import (
 )
 
 SESSION_STARTED = "session.started"  # payload: the start document
-SESSION_ENDED = "session.ended"  # status
+SESSION_ENDED = "session.ended"  # status; error
 SESSION_HEARTBEAT = (
     "session.heartbeat"  # the last sign of life of a process that was killed; its time is that of the line
 )

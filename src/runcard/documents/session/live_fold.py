@@ -110,6 +110,7 @@ class _Folding:
         self._redactions: Counter[tuple[str, str]] = Counter()
         self._ids, self._totals = ReportIds(), MeteredSessions()
         self._status: str | None = None
+        self._error: str = ""  # that the session failed with
         self._ended: datetime | None = None
         self._last: datetime | None = None
 
@@ -141,7 +142,7 @@ class _Folding:
         elif event == USAGE_INCOMPLETE and agent is not None:
             agent.is_incomplete = True
         elif event == SESSION_ENDED and payload["status"] in STATUS_OF_OPEN:
-            self._status, self._ended = payload["status"], moment
+            self._status, self._ended, self._error = payload["status"], moment, _text(payload.get("error"))
         elif event == RUN_RECORDED:
             self._runs.setdefault(payload["run_id"], [0, 0])
         elif event == SECRETS_MASKED:
@@ -189,7 +190,15 @@ class _Folding:
         parents = self._parents()
         has_process = self._start.get("process") is not None
         instances = tuple(
-            _instance(agent, parents.get(own), status, ended, usages[own], has_process=has_process)
+            _instance(
+                agent,
+                parents.get(own),
+                status,
+                ended,
+                usages[own],
+                has_process=has_process,
+                session_error=self._error,
+            )
             for own, agent in self._agents.items()
         )
         fields: JsonObject = {
@@ -257,8 +266,9 @@ def _instance(
     usage: InstanceUsage,
     *,
     has_process: bool,
+    session_error: str,
 ) -> InstanceSpec:
-    """One agent. An agent that was not finished ends as the session did."""
+    """One agent. An agent that was not finished ends as the session did, with its error unless it has one of its own."""
     payload = agent.started
     labels = payload.get("labels")
     fields: JsonObject = {
@@ -273,7 +283,9 @@ def _instance(
     if agent.finished is not None:
         fields |= {"status": agent.finished["status"], **_error(agent, agent.finished)}
     elif status is not None:
-        fields |= {"status": STATUS_OF_OPEN[status], **_error(agent, {"status": STATUS_OF_OPEN[status]})}
+        inherited = {"error": session_error} if session_error and not agent.errors else {}
+        open_status = STATUS_OF_OPEN[status]
+        fields |= {"status": open_status, **_error(agent, {"status": open_status, **inherited})}
     else:
         message = CRASHED if has_process else NOT_FINISHED
         fields |= {"status": "terminated", "error_message": message}

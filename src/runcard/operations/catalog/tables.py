@@ -97,4 +97,6 @@ def _load(module: str, package: str) -> Any:  # noqa: ANN401 - a module without 
     try:
         return import_module(module)
     except ImportError as error:
-        raise MachineError(f"{module} is not installed", hint=f"pip install '{package}'") from error
+        raise MachineError(
+            f"{module} is not installed", hint=f"install it: pip install '{package}'"
+        ) from error

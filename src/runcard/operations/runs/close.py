@@ -8,7 +8,7 @@ from runcard.files import printable, read_regular
 from runcard.recording.closing import CloseResult, close_dead_run
 from runcard.recording.record_signature import sign_at_closing
 from runcard.store import layout
-from runcard.store.find_record import AmbiguousRecordError, is_other_directory, open_record
+from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.runs.directory import open_runs
 
 
@@ -42,28 +42,13 @@ def _directory(run: str) -> str:
     """The directory of a run that is named in any way, or that has lost its document."""
     if os.path.isdir(run) and not is_other_directory(run):
         return run
-    try:
-        record = open_record(run)
-    except AmbiguousRecordError:
-        if (live := _open_session(run)) is None:
-            raise
-        return live
+    record = open_record(run)
     if record.is_archived:
         raise StoreError(
             f"{printable(record.path)} is archived, so it is closed",
             hint=f"to see it: runcard show {printable(record.path)}",
         )
     return record.path
-
-
-def _open_session(session_id: str) -> str | None:
-    """The only open session with this id, in the stores at hand: those that are closed already are not meant."""
-    from runcard.store.sessions.live import find_live  # noqa: PLC0415 - few ids are used twice
-    from runcard.store.stores_at_hand import stores_at_hand  # noqa: PLC0415
-
-    stores = dict.fromkeys(os.path.realpath(store) for store in stores_at_hand())
-    found = [live for store in stores if (live := find_live(store, session_id)) is not None]
-    return found[0] if len(found) == 1 else None
 
 
 def find_unclosed_runs(store: str) -> list[str]:

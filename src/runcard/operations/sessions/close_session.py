@@ -119,8 +119,8 @@ def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
         collected = close_dead_session(live, even_detached=even_detached)
     except SessionIsRunningError as error:
         return CloseResult(live, "running", closed=False, reason=error.reason)
-    except NoInstancesError as error:
-        return CloseResult(live, "empty", closed=False, reason=f"{error.message}: it was removed")
+    except NoInstancesError:
+        return CloseResult(live, "empty", closed=False, reason="it had no agents, and was removed")
     return CloseResult(str(collected.path), _status(collected.document), closed=True)
 
 

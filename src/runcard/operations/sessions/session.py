@@ -190,7 +190,7 @@ class Session(SessionRecorder):
         self._leave()
         if self.is_open:
             with _keep_error(error):
-                self._end_here(status_of(error)[0])
+                self._end_here(status_of(error)[0], error)
 
     async def __aenter__(self) -> Self:
         if not self._has_started:
@@ -203,7 +203,7 @@ class Session(SessionRecorder):
         self._leave()
         if self.is_open:
             with _keep_error(error):
-                await run_off_loop(lambda: self._end(status_of(error)[0]))
+                await run_off_loop(lambda: self._end(status_of(error)[0], error))
             self._after_end()
 
     def end_at_exit(self, error: BaseException | None) -> str | None:
@@ -213,12 +213,12 @@ class Session(SessionRecorder):
             message = "the program ended before the session was finished: call session.finish()"
             self._events.emit(WARNING_ADDED, {"type": "not-finished", "message": message}, level="warning")
         with _keep_error(error):
-            self._end_here(status_of(error)[0] if error else "interrupted")
+            self._end_here(status_of(error)[0] if error else "interrupted", error)
         return message and f"{self.path}: {message}"
 
-    def _end_here(self, status: str) -> None:
+    def _end_here(self, status: str, error: BaseException | None = None) -> None:
         try:
-            self._end(status)
+            self._end(status, error)
         finally:
             self._after_end()
 

@@ -139,6 +139,7 @@ def _parser() -> "Parser":
         from tree_sitter import Language, Parser  # noqa: PLC0415
     except ImportError as error:
         raise NoRubyError(
-            "tree-sitter, which reads Ruby, is not installed", hint="pip install 'runcard[ruby]'"
+            "reading Ruby needs the package tree-sitter, which is not installed",
+            hint="install it: pip install 'runcard[ruby]'",
         ) from error
     return Parser(Language(tree_sitter_ruby.language()))

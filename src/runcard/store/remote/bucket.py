@@ -203,7 +203,8 @@ def _open(scheme: str, bucket: str, _: tuple[tuple[str, str], ...]) -> "ObjectSt
         from obstore.store import from_url  # noqa: PLC0415
     except ImportError:
         raise MachineError(
-            "object storage needs the package obstore", hint="pip install 'runcard[s3]'"
+            "object storage needs the package obstore, which is not installed",
+            hint="install it: pip install 'runcard[s3]'",
         ) from None
     is_plain_http = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
     more: dict[str, Any] = {"credential_provider": _profile()} if scheme == "s3" and _needs_profile() else {}

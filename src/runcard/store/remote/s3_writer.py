@@ -50,7 +50,8 @@ class S3Writer:
             from botocore.config import Config  # noqa: PLC0415
         except ImportError:
             raise MachineError(
-                "large or locked objects in S3 need the package boto3", hint="pip install 'runcard[s3]'"
+                "large or locked objects in S3 need the package boto3, which is not installed",
+                hint="install it: pip install 'runcard[s3]'",
             ) from None
         config = Config(
             retries={"mode": "standard", "max_attempts": 6},
@@ -145,7 +146,8 @@ def _failures(url: ObjectUrl) -> Iterator[_Outcome]:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
     except ImportError:
         raise MachineError(
-            "large or locked objects in S3 need the package boto3", hint="pip install 'runcard[s3]'"
+            "large or locked objects in S3 need the package boto3, which is not installed",
+            hint="install it: pip install 'runcard[s3]'",
         ) from None
     outcome = _Outcome()
     try:

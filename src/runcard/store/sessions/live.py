@@ -146,12 +146,14 @@ def _is_open(path: str) -> SessionIsOpenError:
     name = printable(os.path.basename(path))
     if not layout.is_live_session(path):
         return SessionIsOpenError(f"{printable(path)} is in the way", hint="use another id")
-    status, _ = live_state(path)
-    hint = f"run `runcard close {name}` first" if status == INTERRUPTED else None
-    return SessionIsOpenError(
-        f"the session {name} is open already, in {printable(path)}",
-        hint=hint or "pass its `environ` to the process that is to join it, or use another id",
-    )
+    status, remark = live_state(path)
+    if status == INTERRUPTED:
+        hint = f"run `runcard close {name}` first"
+    elif remark == DETACHED:
+        hint = f"add to it with --session {name}, or end it: runcard session finish --session {name}"
+    else:
+        hint = "pass its `environ` to the process that is to join it, or use another id"
+    return SessionIsOpenError(f"the session {name} is open already, in {printable(path)}", hint=hint)
 
 
 def find_live(store: str, session_id: str) -> str | None:

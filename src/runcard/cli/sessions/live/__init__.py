@@ -19,6 +19,11 @@ COMMANDS: dict[str, str] = {
     cls=LazyGroup,
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
+    synonyms={
+        **dict.fromkeys(("list", "ls"), "runcard ls sessions"),
+        "show": "runcard show",
+        "close": "finish",
+    },
     no_args_is_help=False,
 )
 def command() -> None:
