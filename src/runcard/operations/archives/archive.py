@@ -36,7 +36,7 @@ from runcard.store.record import (
     recorded_at,
     work_ended_at,
 )
-from runcard.store.remote.urls import is_url
+from runcard.store.remote.urls import check_target, is_url
 from runcard.store.verification import Verdict, verify_record
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def archive(
 def remote_folder(record: Record, to: str | os.PathLike[str] | None) -> str | None:
     """The URL that a record is archived to, by the caller or the settings; None if it stays on this machine."""
     if to is not None:
+        check_target(to)
         return os.fspath(to) if is_url(to) else None
     return read_settings()[ARTIFACTS_REMOTE if record.kind == SESSION else REMOTE_OUTPUTS]
 
@@ -309,6 +310,8 @@ def _check_verdict(path: str, verdict: Verdict, *, force: bool) -> None:
 
 def is_archive_of(archive: str, document: "Team | Generation", folder: ArchiveFolder) -> bool:
     """Whether an existing archive is that of this record: two records can have had the same name, one after the other."""
+    if not os.path.lexists(archive):
+        return False  # without reading the index, which is long in a folder of many archives
     with contextlib.suppress(RuncardError):
         other = _archived_document(archive)
         return (id_of(other), recorded_at(other)) == (id_of(document), recorded_at(document))
