@@ -206,7 +206,7 @@ def preview_archive(
     verdict = verify_record(directory, progress=progress, limits=limits)
     _check_verdict(path, verdict, force=force)
     archives = ArchiveFolder(folder)
-    list(archives)  # raises the error of an index that cannot be read
+    archives.check()
     if os.path.lexists(target) and not is_archive_of(target, document, archives):
         raise other_archive(target)
     size = sum(size for _, size in directory.sizes())
@@ -281,7 +281,7 @@ def _pack(
         )
         _check_verdict(path, verdict, force=force)
         archives = ArchiveFolder(folder)
-        list(archives)  # an index that cannot be read stops the work before anything has a name
+        archives.check()  # an index that cannot be read stops the work before anything has a name
         if (metadata := contents.read(layout.METADATA)) is None:
             raise not_a_record(path)
         index = draft.place(contents, metadata, mode, replace=is_archive_of(target, document, archives))
