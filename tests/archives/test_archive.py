@@ -646,8 +646,12 @@ def test_measuring_a_folder_of_archives_reads_its_index_once(
 ) -> None:
     for _ in range(3):
         archive(make_run(here / "outputs"))
-    reads: list[object] = []
-    real = ArchiveFolder._read
-    monkeypatch.setattr(ArchiveFolder, "_read", lambda folder: (reads.append(folder), real(folder))[1])
+    reads, real = [], ArchiveFolder._read
+
+    def read(folder: ArchiveFolder) -> Any:
+        reads.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(ArchiveFolder, "_read", read)
     assert measure([str(here / "outputs")]) > 9_000_000
     assert len(reads) == 1

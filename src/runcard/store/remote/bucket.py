@@ -26,7 +26,10 @@ _BAD_NAME = re.compile(r'Path "(.{1,1024}?)"(?: contained|: Encountered)', re.DO
 _STATUS = re.compile(r"status code: (\d{3})")
 _RETRIES = 6
 _CREATE_ATTEMPTS = 3
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 _SIGN_IN = "renew the credentials in the environment, or sign in again with the tool of your provider"
 _MEANINGS = {
     "ExpiredToken": ("the credentials have expired", _SIGN_IN),
@@ -217,7 +220,8 @@ def _open(scheme: str, bucket: str, _: tuple[tuple[str, str], ...]) -> "ObjectSt
         raise MachineError(
             "object storage needs the package obstore", hint="pip install 'runcard[s3]'"
         ) from None
-    is_plain_http = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    endpoints = (os.environ.get(name, "") for name in _ENDPOINTS.get(scheme, ()))
+    is_plain_http = any(endpoint.startswith("http://") for endpoint in endpoints)
     more: dict[str, Any] = {"credential_provider": _profile()} if scheme == "s3" and _needs_profile() else {}
     try:
         return from_url(
