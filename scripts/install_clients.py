@@ -1,7 +1,8 @@
 """Install programs that the tests run from npm: `python scripts/install_clients.py`.
 
 They are the coding agents, ccusage to compare with, the conformance suite and the inspector of the Model Context Protocol, with
-the version of Node that both need, and axe-core, which checks whether a page is accessible.
+the version of Node that both need, axe-core, which checks whether a page is accessible, and azurite, which speaks the protocol of
+Azure's object storage.
 
 They are installed into `.clients`, or the folder that RUNCARD_TEST_CLIENTS names, about 1 GB; `.clients/bin` has a link for
 each. The versions are fixed here. Nothing is done where they are installed already. No package runs a script.
@@ -25,6 +26,7 @@ VERSIONS = {
     "@modelcontextprotocol/conformance": "0.1.16",
     "@modelcontextprotocol/inspector": "2.12.0",
     "axe-core": "4.14.0",
+    "azurite": "3.35.0",
 }
 _NODE = "22.23.3"
 _TIMEOUT = 600  # seconds
@@ -77,6 +79,7 @@ def _link_programs(folder: Path) -> None:
         "ccusage": modules / ".bin" / "ccusage",
         "conformance": modules / ".bin" / "conformance",
         "mcp-inspector": modules / ".bin" / "mcp-inspector",
+        "azurite-blob": modules / ".bin" / "azurite-blob",
         "node22": modules / f"node-{here}" / "bin" / "node",
     }
     (folder / "bin").mkdir(exist_ok=True)

@@ -15,13 +15,17 @@ import pytest
 import runcard
 from archives.records import archives, events, index, judged, make_run, make_session, state, unpacked
 from conftest import Cli
+from runcard.documents import reader
+from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.errors import StoreError
 from runcard.operations.amendments.amend import amend
 from runcard.operations.archives.archive import ChangedRecordError, archive
 from runcard.operations.archives.extract import extract
 from runcard.operations.archives.restore import restore
+from runcard.operations.checks.measure import measure
 from runcard.operations.checks.show import show_record
 from runcard.store.archives import deflate, scan
+from runcard.store.archives.index import ArchiveFolder
 from sessions.build import team_document
 from sessions.collecting.teams import instance, lay_out, team, write_spec
 
@@ -616,3 +620,38 @@ def test_a_run_with_more_files_than_any_archive_may_have_unseen_is_archived(
     (made,) = archives(here / "outputs")
     assert judged(made)["findings"] == []
     assert len(list(restore(made).path.iterdir())) > 2000
+
+
+def test_the_index_is_not_parsed_again_for_each_of_many_records(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets longer with each of them."""
+    runs = [make_run(here / "outputs") for _ in range(3)]
+    archive(runs[0])
+    real, kinds = reader.load_document, []
+
+    def load(data: bytes, **options: Any) -> Any:
+        kinds.append(options.get("kind"))
+        return real(data, **options)
+
+    monkeypatch.setattr(reader, "load_document", load)
+    for run in runs[1:]:
+        archive(run)
+    assert len(index(here / "outputs")["archived_runs"]) == 3
+    assert ARCHIVE_INDEX.name not in kinds
+
+
+def test_measuring_a_folder_of_archives_reads_its_index_once(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        archive(make_run(here / "outputs"))
+    reads, real = [], ArchiveFolder._read
+
+    def read(folder: ArchiveFolder) -> Any:
+        reads.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(ArchiveFolder, "_read", read)
+    assert measure([str(here / "outputs")]) > 9_000_000
+    assert len(reads) == 1

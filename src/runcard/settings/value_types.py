@@ -74,7 +74,8 @@ def _line(value: object) -> str:
 
 def _path(value: object) -> str:
     text = _text(value)
-    if not text or "\0" in text:
+    is_url_like = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text)  # a folder called `s3:` is not what is meant
+    if not text or "\0" in text or is_url_like:
         raise NotAllowedError
     return os.path.expanduser(text)
 

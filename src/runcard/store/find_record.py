@@ -39,6 +39,15 @@ class AmbiguousRecordError(StoreError):
 
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
     """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
+    record = _named(word, limits)
+    if is_url(record.path):
+        from runcard.store.remote.source import check_archive  # noqa: PLC0415 - see above
+
+        check_archive(record.path)
+    return record
+
+
+def _named(word: str | os.PathLike[str], limits: Limits | None) -> Record:
     if is_url(word):
         return _remote(os.fspath(word))
     path = _without_document(os.fspath(word))

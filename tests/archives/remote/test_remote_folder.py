@@ -124,3 +124,8 @@ def test_a_host_whose_clock_is_wrong_does_not_confuse_the_ledgers(
     time.sleep(1.1)  # the times of objects are whole seconds
     assert cli("rm", url, "--yes").code == 0
     assert found(cli, folder)["findings"] == []
+
+
+def test_verifying_a_folder_shows_progress(cli: Cli, run: Path, folder: str) -> None:
+    archived(cli, run, folder)
+    assert " MB done\n" in cli("verify", folder, "--progress").err

@@ -57,6 +57,7 @@ def command(
     from runcard.operations.archives.archive import archive, old_records, preview_archive  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
+    from runcard.store.remote.urls import check_target  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
     if bool(records) == (older_than is not None):
@@ -68,6 +69,7 @@ def command(
             "--outputs and --artifacts only go with --older-than",
             hint=f"name records of another store by their path: {outputs or artifacts}/{records[0]}",
         )
+    check_target(options["to"])
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
     chosen = list(records if older_than is None else old_records(stores, older_than, settings.limits))
     bar = ByteProgress(lambda: measure(chosen), passes=1 if dry_run else 2, everywhere=shows_progress)

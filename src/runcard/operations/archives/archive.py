@@ -36,7 +36,7 @@ from runcard.store.record import (
     recorded_at,
     work_ended_at,
 )
-from runcard.store.remote.urls import is_url
+from runcard.store.remote.urls import check_target, is_url
 from runcard.store.verification import Verdict, verify_record
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def archive(
 def remote_folder(record: Record, to: str | os.PathLike[str] | None) -> str | None:
     """The URL that a record is archived to, by the caller or the settings; None if it stays on this machine."""
     if to is not None:
+        check_target(to)
         return os.fspath(to) if is_url(to) else None
     return read_settings()[ARTIFACTS_REMOTE if record.kind == SESSION else REMOTE_OUTPUTS]
 
@@ -205,7 +206,7 @@ def preview_archive(
     verdict = verify_record(directory, progress=progress, limits=limits)
     _check_verdict(path, verdict, force=force)
     archives = ArchiveFolder(folder)
-    list(archives)  # raises the error of an index that cannot be read
+    archives.check()
     if os.path.lexists(target) and not is_archive_of(target, document, archives):
         raise other_archive(target)
     size = sum(size for _, size in directory.sizes())
@@ -280,7 +281,7 @@ def _pack(
         )
         _check_verdict(path, verdict, force=force)
         archives = ArchiveFolder(folder)
-        list(archives)  # an index that cannot be read stops the work before anything has a name
+        archives.check()  # an index that cannot be read stops the work before anything has a name
         if (metadata := contents.read(layout.METADATA)) is None:
             raise not_a_record(path)
         index = draft.place(contents, metadata, mode, replace=is_archive_of(target, document, archives))
@@ -309,6 +310,8 @@ def _check_verdict(path: str, verdict: Verdict, *, force: bool) -> None:
 
 def is_archive_of(archive: str, document: "Team | Generation", folder: ArchiveFolder) -> bool:
     """Whether an existing archive is that of this record: two records can have had the same name, one after the other."""
+    if not os.path.lexists(archive):
+        return False  # without reading the index, which is long in a folder of many archives
     with contextlib.suppress(RuncardError):
         other = _archived_document(archive)
         return (id_of(other), recorded_at(other)) == (id_of(document), recorded_at(document))

@@ -65,8 +65,7 @@ def upload_archive(
     """
     document = record.closed_document(limits)
     url = archive_url(folder, record.name, document)
-    lock = read_settings()[REMOTE_LOCK]
-    uploader = Uploader(ObjectUrl.parse(folder), ObjectLock(*lock) if lock else None)
+    uploader = uploader_to(ObjectUrl.parse(folder))
     descriptor = unnamed_file()
     try:
         contents = _packed(record, descriptor, progress)
@@ -78,6 +77,12 @@ def upload_archive(
         os.close(descriptor)
     _enter(record, document, url, contents, uploader)
     return UploadedArchive(str(url), contents.file_bytes, contents.bytes, verdict, is_new)
+
+
+def uploader_to(folder: ObjectUrl) -> Uploader:
+    """What writes objects to a folder, with the lock that the settings ask for."""
+    lock = read_settings()[REMOTE_LOCK]
+    return Uploader(folder, ObjectLock(*lock) if lock else None)
 
 
 def _packed(record: DirectoryRecord, descriptor: int, progress: Progress | None) -> ArchiveContents:

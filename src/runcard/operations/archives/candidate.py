@@ -22,6 +22,7 @@ class Candidate:
     sha256: str  # of its metadata document
     store: str
     entry: ArchiveEntry | None  # of an archive in a folder on this machine
+    doubt: str | None = None  # a reason to keep it that is known before it is verified
 
     def to_dict(self) -> JsonObject:
         return {

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from functools import partial
 
 from runcard.digests import sha256_bytes
+from runcard.documents.times import format_time
 from runcard.encoding import Limits
 from runcard.errors import MachineError, RuncardError
 from runcard.observe.clock import Clock
+from runcard.operations.archives.archive_remote import uploader_to
 from runcard.operations.archives.candidate import Candidate
 from runcard.operations.checks.verify_remote import verify_remote_archive
 from runcard.parallel.calls import CallThreads
-from runcard.store.ledger import DELETED, Ledger, entry_payload
+from runcard.store.ledger import ARCHIVED, DELETED, Ledger, LedgerEntry, entry_payload
 from runcard.store.record import id_of, kind_of, work_ended_at
 from runcard.store.remote.bucket import bucket_of
 from runcard.store.remote.folder import RemoteFolder
@@ -29,11 +31,16 @@ _AT_ONCE = 16
 
 def remote_candidates(folder: RemoteFolder) -> Iterator[Candidate]:
     """The archives of a folder that could be deleted; one whose document cannot be read stays."""
+    folder.latest  # noqa: B018 - read once, before there are threads
     with closing(CallThreads(_AT_ONCE)) as threads:
         calls = [threads.submit(partial(_candidate, folder, url)) for url in folder.archives]
         for call in calls:
-            with suppress(RuncardError):
+            try:
                 yield call.result()
+            except MachineError:
+                raise
+            except RuncardError:
+                pass
 
 
 def remote_candidate(url: str) -> Candidate:
@@ -47,23 +54,43 @@ def _candidate(folder: RemoteFolder, url: str) -> Candidate:
     document = record.document()
     ended = work_ended_at(document) or datetime.now(UTC)
     digest = sha256_bytes(document.to_bytes()).hex
-    size, store = folder.size_of(url), str(folder.url)
-    return Candidate(url, kind_of(document), id_of(document), record.name, ended, size, digest, store, None)
+    size, store, doubt = folder.size_of(url), str(record.url.folder), _doubt(folder.latest.get(url), digest)
+    own = id_of(document)
+    return Candidate(url, kind_of(document), own, record.name, ended, size, digest, store, None, doubt)
+
+
+def _doubt(entry: LedgerEntry | None, digest: str) -> str | None:
+    """Why an archive with this metadata document is not the one that the ledger knows."""
+    is_other = entry is not None and _is_archived(entry) and entry.sha256 != digest
+    return "the ledger knows this archive with another record" if is_other else None
 
 
 def tidy_remote(folder: RemoteFolder) -> None:
-    """Remove what uploads left that were killed more than a day ago."""
+    """Remove what uploads and deletions left that were killed more than a day ago; of an archive that somebody removed, all stays."""
     now, bucket = datetime.now(UTC), bucket_of(folder.url)
-    old = [url for url in folder.interrupted() if now - folder.objects[url].modified > DEAD_AFTER]
+    old = [
+        url
+        for url, archive in folder.leftovers().items()
+        if now - folder.objects[url].modified > DEAD_AFTER and not _is_archived(folder.latest.get(archive))
+    ]
     bucket.delete(map(ObjectUrl.parse, old))
     if folder.url.scheme == "s3":
         with suppress(MachineError):  # not everybody who may delete archives may list uploads
             S3Writer().abort_dead(folder.url)
 
 
+def _is_archived(entry: LedgerEntry | None) -> bool:
+    return entry is not None and entry.event == ARCHIVED
+
+
 def remote_reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
-    """Why an archive is not deleted: it is evidence if it was changed."""
-    verdict = verify_remote_archive(candidate.path, limits=limits).result.verdict
+    """Why an archive is not deleted: it is evidence if it was changed, and cannot be deleted while it is locked."""
+    if candidate.doubt is not None:
+        return candidate.doubt
+    url = ObjectUrl.parse(candidate.path)
+    if url.scheme == "s3" and (until := S3Writer().locked_until(url)) is not None:
+        return f"it is locked until {format_time(until)}"
+    verdict = verify_remote_archive(candidate.path, limits=limits, is_named=True).result.verdict
     finding = next((finding for finding in verdict.findings if finding.breaks is not None), None)
     return None if finding is None else f"{finding.path}: {finding.message}"
 
@@ -74,7 +101,7 @@ def delete_remote(candidate: Candidate, why: str | None) -> None:
     more = {"archive": candidate.path.removeprefix(f"{folder}/")} | ({} if why is None else {"why": why})
     payload = entry_payload(candidate.kind, candidate.id, candidate.name, candidate.sha256, now, **more)
     store = RemoteRecord(candidate.path).store  # on this machine
-    RemoteLedger(folder).append(DELETED, now, payload)
+    RemoteLedger(folder, uploader_to(folder).put_new).append(DELETED, now, payload)
     if store is not None:
         with Ledger(store) as ledger:
             ledger.append(DELETED, now, payload | {"archive": candidate.path})

@@ -28,7 +28,7 @@ from runcard.store.find_record import open_archive
 from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledger_paths
 from runcard.store.own_directories import open_own
 from runcard.store.record import Progress
-from runcard.store.remote.urls import is_url
+from runcard.store.remote.urls import check_local, is_url
 from runcard.store.remove_tree import remove_tree
 from runcard.store.verification import Verdict, verify_record
 
@@ -83,6 +83,7 @@ def restore(
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
     changed before it was archived; a hostile or damaged one never does.
     """
+    check_local(to)
     record = open_archive(archive, "nothing to restore: it is already in")
     if to is None and record.store is None:
         raise no_store(record)

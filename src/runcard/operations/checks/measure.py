@@ -11,12 +11,15 @@ from runcard.errors import RuncardError
 from runcard.files import walk_files
 from runcard.store import layout
 from runcard.store.find_record import open_record
+from runcard.store.remote.urls import is_url
 
 
 def measure(words: Iterable[str]) -> int:
     """The bytes of records: directories, archives (unpacked), or folders with records at any depth."""
     total = 0
     for word in words:
+        if is_url(word):
+            continue  # not known without requests
         with contextlib.suppress(OSError, RuncardError):
             path = word if os.path.isdir(word) else open_record(word).path
             total += sum(_sizes_below(path)) if os.path.isdir(path) else _unpacked_size(path)
@@ -28,13 +31,23 @@ def _sizes_below(folder: str) -> Iterator[int]:
         yield from (size for _, size in walk_files(folder))
         return
     if os.path.exists(os.path.join(folder, layout.ARCHIVE_INDEX)):
-        yield from (_unpacked_size(os.path.join(folder, path)) for path in layout.archives_in(folder))
+        yield from _archive_sizes(folder)
         return
     with os.scandir(folder) as entries:
         inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     for path in inner:
         with contextlib.suppress(OSError, RuncardError):
             yield from _sizes_below(path)
+
+
+def _archive_sizes(folder: str) -> Iterator[int]:
+    """The sizes of all archives in a folder, whose index is read once."""
+    from runcard.store.archives.index import ArchiveFolder  # noqa: PLC0415 - see below
+
+    listed = {entry.path: entry.fields.get("uncompressed_bytes") for entry in ArchiveFolder(folder)}
+    for file in layout.archives_in(folder):
+        path = os.path.join(folder, file)
+        yield listed.get(path) or os.path.getsize(path)
 
 
 def _unpacked_size(archive: str) -> int:

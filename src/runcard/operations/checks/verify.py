@@ -110,12 +110,16 @@ def damage_of(
 def _record_path(path: str | os.PathLike[str]) -> str:
     """The path of a record whose metadata document was named; else the path itself."""
     name = os.fspath(path)
+    if is_url(name):
+        return name
     is_document = os.path.basename(name) == layout.METADATA and os.path.isfile(name)
     return (os.path.dirname(name) or ".") if is_document else name
 
 
 def _form(name: str) -> str:
     """Whether this is an archive, the directory of a record or of a session that is being collected, or anything else."""
+    if is_url(name):  # a folder called `s3:` is not what is meant
+        return _OTHER
     if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
         return _ARCHIVE
     return _DIRECTORY if layout.is_collection(name) or is_record(name) else _OTHER
@@ -307,7 +311,7 @@ def _weakest(verdicts: set[bool | None]) -> bool | None:
 
 def with_proof(result: Verified, proof: str | None = None) -> Verified:
     """A result for a record that was named, with the time-stamps of a proof: the given one, or the one beside the record."""
-    if not result.is_named or not result.verdict.records:
+    if not result.is_named or not result.verdict.records or (proof is None and is_url(result.path)):
         return result
     path = proof or f"{os.path.abspath(result.path).removesuffix(layout.PACKED)}{layout.PROOF}"
     if proof is None and not os.path.isfile(path):
@@ -390,7 +394,7 @@ def _record_entry(
 ) -> JsonObject:
     verdict, identity = result.verdict, result.verdict.identity
     return {
-        "path": printable(os.path.abspath(result.path)),
+        "path": printable(result.path if is_url(result.path) else os.path.abspath(result.path)),
         "id": identity and identity.id,
         "kind": identity and identity.kind,
         "intact": verdict.intact,

@@ -16,7 +16,7 @@ from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified
 from runcard.parallel.calls import CallThreads
 from runcard.parallel.current_cluster import current_cluster
-from runcard.store.ledger import ARCHIVED, LedgerEntry, in_order
+from runcard.store.ledger import ARCHIVED, LedgerEntry
 from runcard.store.record import Progress
 from runcard.store.remote.folder import RemoteFolder
 from runcard.store.remote.record import RemoteRecord
@@ -31,6 +31,8 @@ class VerifiedArchive(NamedTuple):
 
     result: Verified
     sha256: str | None  # of the archive; None if it could not be read
+    files: int = 0  # that were read
+    bytes: int = 0
 
 
 def verify_remote(url: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -42,8 +44,16 @@ def verify_remote(url: str, progress: Progress | None, limits: Limits | None) ->
     digests: dict[str, str | None] = {}
     for archive, verified in zip(folder.archives, _all(folder, limits), strict=True):
         digests[archive] = verified.sha256
+        if progress is not None:
+            progress(verified.files, verified.bytes)
         yield verified.result
-    yield Verified(str(folder.url), Verdict(tuple(folder_findings(folder, digests)), records=0))
+    findings = tuple(folder_findings(folder, digests))
+    if findings or not digests:
+        is_empty = not (findings or folder.ledgers)
+        nothing = unreadable(str(folder.url), StoreError(f"{printable(str(folder.url))} holds no records"))
+        yield Verified(
+            str(folder.url), nothing._replace(records=0) if is_empty else Verdict(findings, records=0)
+        )
 
 
 def _all(folder: RemoteFolder, limits: Limits | None) -> Iterator[VerifiedArchive]:
@@ -85,25 +95,25 @@ def verify_remote_archive(
     except StoreError as error:
         return VerifiedArchive(Verified(record.path, unreadable(record.path, error), is_named=is_named), None)
     result = Verified(record.path, verdict, store, is_named=is_named, mentions=(record.name,))
-    return VerifiedArchive(result, record.scan().sha256)
+    contents = record.scan()
+    return VerifiedArchive(result, contents.sha256, contents.files, contents.bytes)
 
 
 def folder_findings(folder: RemoteFolder, digests: Mapping[str, str | None]) -> Iterator[Finding]:
     """Findings about the ledgers of a folder, given the digests of its archives by their URLs."""
     for ledger in folder.ledgers:
         yield from ledger.findings
-    latest = {
-        str(folder.url.below(entry.archive)): entry
-        for entry in in_order(ledger.entries for ledger in folder.ledgers)
-        if entry.archive is not None
-    }
-    for url, entry in latest.items():
+    for url, entry in folder.latest.items():
         yield from _entry_findings(url, entry, digests)
-    for url in digests:
-        if url not in latest:
+    for url in (*digests, *folder.misnamed):
+        if url not in folder.latest:
             yield ledger_finding(printable(url), "", "no ledger has this archive")
-    for url in folder.interrupted():
-        yield ledger_finding(printable(url), "", "its archive is not there: an upload was interrupted")
+    for url, archive in folder.leftovers().items():
+        known = folder.latest.get(archive)
+        if known is None:
+            yield ledger_finding(printable(url), "", "its archive is not there: an upload was interrupted")
+        elif known.event != ARCHIVED:
+            yield ledger_finding(printable(url), "", "its archive was deleted: the deletion was interrupted")
 
 
 def _entry_findings(url: str, entry: LedgerEntry, digests: Mapping[str, str | None]) -> Iterator[Finding]:

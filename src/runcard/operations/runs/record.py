@@ -19,6 +19,7 @@ from runcard.settings import OUTPUTS, PRICES, read_settings
 from runcard.settings.apply import signing_settings, use_masking_settings
 from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT
+from runcard.store.remote.urls import check_local
 
 if TYPE_CHECKING:
     from runcard.accounting import Prices
@@ -212,6 +213,7 @@ def _options(  # noqa: PLR0913
 def _check_outputs(outputs: object) -> str:
     path = os.fspath(outputs) if isinstance(outputs, os.PathLike) else outputs
     if isinstance(path, str):
+        check_local(path)
         return path
     if isinstance(outputs, property):
         raise UsageError("a property cannot be recorded", hint="write @property above @runcard.record")

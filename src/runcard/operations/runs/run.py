@@ -35,6 +35,7 @@ from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import signing_settings, use_masking_settings
 from runcard.store import layout
+from runcard.store.remote.urls import check_local
 from runcard.store.runs import config_file
 from runcard.store.runs.directory import restore_directory
 from runcard.store.runs.output_filter import OutputFilters
@@ -107,6 +108,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     )
     if not meter.is_on:
         settings.setdefault("reproduce", {})["meter"] = False
+    check_local(outputs)
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []

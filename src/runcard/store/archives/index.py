@@ -7,7 +7,7 @@ an error that says so: nothing is written then. A missing one is rebuilt from th
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from runcard.documents import reader
 from runcard.documents.archive_index import ArchiveIndex
@@ -72,6 +72,9 @@ class ArchiveEntry(NamedTuple):
 class ArchiveFolder:
     """A folder of archives."""
 
+    # The last index that was read or written, with its bytes: archiving many records reads it again and again.
+    _parsed: ClassVar[tuple[bytes | None, ArchiveIndex | None]] = (None, None)
+
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.index = os.path.join(self.folder, layout.ARCHIVE_INDEX)
@@ -90,6 +93,10 @@ class ArchiveFolder:
             for fields in data.get(key) or ():
                 if check_relative(fields["archive_file"]) is None:
                     yield ArchiveEntry(kind, self.folder, fields)
+
+    def check(self) -> None:
+        """Raise StoreError for an index that cannot be read."""
+        self._read()
 
     def find(self, word: str) -> list[ArchiveEntry]:
         """The archives of a record, by the name of its directory or by its id."""
@@ -138,7 +145,9 @@ class ArchiveFolder:
                     remove_temporary_files_in(
                         folder, of={layout.ARCHIVE_INDEX}, age=0
                     )  # written under this lock
-                write_atomic(self.index, new.to_bytes(), mode=mode, follow=False)
+                written = new.to_bytes()
+                write_atomic(self.index, written, mode=mode, follow=False)
+                ArchiveFolder._parsed = written, new
             except OSError as error:
                 raise failure(error, self.index, "write") from error
 
@@ -168,16 +177,20 @@ class ArchiveFolder:
             return None
         except OSError as error:
             raise failure(error, self.index, "read the index of archives") from error
+        last, document = ArchiveFolder._parsed
+        if data and data == last:
+            return document
         try:
-            document = reader.load_document(data or b"", kind=ARCHIVE_INDEX.name)
+            read = reader.load_document(data or b"", kind=ARCHIVE_INDEX.name)
         except InvalidDocument as error:
             raise StoreError(
                 f"{printable(self.index)} is damaged: {error.report.errors[0].message}",
                 hint=f"see all that is wrong: runcard validate {printable(self.index)}; mend it, or put a copy back. The archives are not affected",
             ) from error
-        if not isinstance(document, ArchiveIndex):
+        if not isinstance(read, ArchiveIndex):
             raise StoreError(f"{printable(self.index)} is not an index of archives", hint="put a copy back")
-        return document
+        ArchiveFolder._parsed = data, read
+        return read
 
 
 def index_fields(kind: str, contents: ArchiveContents, document: JsonObject, facts: JsonObject) -> JsonObject:

@@ -44,10 +44,15 @@ def store_around(archive: str) -> str | None:
 
 def store_that_lists(store: str, archive: str, digest: str | None = None) -> str | None:
     """A store, if its ledger has an archive of this digest at this place; without a digest the file is read."""
-    digests = {entry.archive_sha256 for entry in _entries_of(store, archive)}
+    digests = listed_digests(store, archive)
     if not digests:
         return None
     return store if (digest or _digest(archive)) in digests else None
+
+
+def listed_digests(store: str, archive: str) -> set[str | None]:
+    """The digests that the archive at a place has, or had, by the ledger of a store."""
+    return {entry.archive_sha256 for entry in _entries_of(store, archive)}
 
 
 def is_own(store: str | None, archive: str, digest: str) -> bool:

@@ -147,10 +147,9 @@ class ArchivedRecord(Record):
     def scan(self, progress: Progress | None = None) -> ArchiveContents:
         """Read the archive from end to end, once; what it holds."""
         if self._contents is None:
-            name = self.entry.name if self.entry else ""
             contents = scan(
                 self.path,
-                name=name,
+                name=self._stated_name(),
                 max_size=self._most_bytes(),
                 progress=progress,
                 open_source=self.open_source,
@@ -159,6 +158,10 @@ class ArchivedRecord(Record):
             contents.problems += [*self._check_digest(contents), *self.copy_problems]
             self._contents = contents
         return self._contents
+
+    def _stated_name(self) -> str:
+        """The name that the record must have; empty if nothing says so."""
+        return self.entry.name if self.entry else ""
 
     def _most_bytes(self) -> int | None:
         """How many bytes the archive may hold: as the index says, if it is our own, else as the settings allow."""

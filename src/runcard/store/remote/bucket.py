@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
     from obstore.store import ObjectStore
 
-UPLOAD_ID = "runcard-upload"  # an attribute of an archive: it tells the uploads of two hosts apart
+UPLOAD_ID = "runcardupload"  # an attribute of an archive: it tells the uploads of two hosts apart. Azure takes no hyphen
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
+_BAD_NAME = re.compile(r'Path "(.{1,1024}?)"(?: contained|: Encountered)', re.DOTALL)
 _STATUS = re.compile(r"status code: (\d{3})")
 _RETRIES = 6
 _CREATE_ATTEMPTS = 3
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 _SIGN_IN = "renew the credentials in the environment, or sign in again with the tool of your provider"
 _MEANINGS = {
     "ExpiredToken": ("the credentials have expired", _SIGN_IN),
@@ -38,10 +42,20 @@ _MEANINGS = {
         "check the URL; a bucket that was deleted lost its archives",
     ),
     "AccessDenied": ("access denied", "check what these credentials may do in this bucket"),
+    "InvalidRange": (
+        "the object is shorter than its index says",
+        "see all that is wrong with it: runcard verify URL",
+    ),
     "MethodNotAllowed": ("the object is protected", "it can be deleted when its retention has ended"),
     "SlowDown": ("the server asks for fewer requests", "try again later"),
     "ServiceUnavailable": ("the server is not available", "try again later"),
     "InternalError": ("the server failed", "try again later"),
+}
+_SAME = {  # codes of Azure
+    "ContainerNotFound": "NoSuchBucket",
+    "AuthenticationFailed": "SignatureDoesNotMatch",
+    "AuthorizationFailure": "AccessDenied",
+    "ServerBusy": "SlowDown",
 }
 _BY_STATUS = {401: "AccessDenied", 403: "AccessDenied", 500: "InternalError", 503: "ServiceUnavailable"}
 
@@ -175,12 +189,13 @@ class Bucket:
             with _missing(), _failures(url, "delete"):
                 obstore.delete(self._store, url.key)
 
-    def list(self, folder: ObjectUrl) -> Iterator[ObjectState]:
-        """The objects below a folder, in the order of their names."""
+    def list(self, folder: ObjectUrl, after: ObjectUrl | None = None) -> Iterator[ObjectState]:
+        """The objects below a folder, in the order of their names; those behind the name of one, if it is given."""
         import obstore  # noqa: PLC0415 - only for URLs
 
         with _failures(folder, "list"):
-            for batch in obstore.list(self._store, prefix=folder.key or None):
+            offset = after.key if after else None
+            for batch in obstore.list(self._store, prefix=folder.key or None, offset=offset):
                 for meta in batch:
                     yield _state(folder._replace(key=meta["path"]), meta)
 
@@ -206,7 +221,8 @@ def _open(scheme: str, bucket: str, _: tuple[tuple[str, str], ...]) -> "ObjectSt
             "object storage needs the package obstore, which is not installed",
             hint="install it: pip install 'runcard[s3]'",
         ) from None
-    is_plain_http = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    endpoints = (os.environ.get(name, "") for name in _ENDPOINTS.get(scheme, ()))
+    is_plain_http = any(endpoint.startswith("http://") for endpoint in endpoints)
     more: dict[str, Any] = {"credential_provider": _profile()} if scheme == "s3" and _needs_profile() else {}
     try:
         return from_url(
@@ -278,8 +294,8 @@ def _failures(url: ObjectUrl, doing: str, *passed: type[Exception]) -> Iterator[
     except passed:
         raise
     except FileNotFoundError as error:
-        if "NoSuchBucket" in str(error):
-            raise _failure(error, url, doing) from None
+        if doing == "write" or any(code in str(error) for code in ("NoSuchBucket", "ContainerNotFound")):
+            raise server_failure(url, doing, "NoSuchBucket", None) from None
         raise NoObjectError(f"{printable(str(url))} does not exist", hint="check the URL") from None
     except (BaseError, OSError, ValueError) as error:
         raise _failure(error, url, doing) from None
@@ -287,8 +303,14 @@ def _failures(url: ObjectUrl, doing: str, *passed: type[Exception]) -> Iterator[
 
 def _failure(error: Exception, url: ObjectUrl, doing: str) -> RuncardError:
     """The error to raise about an object; of the original one, only the server's code is kept."""
-    from obstore.exceptions import PreconditionError  # noqa: PLC0415 - only for URLs
+    from obstore.exceptions import InvalidPathError, PreconditionError  # noqa: PLC0415 - only for URLs
 
+    if isinstance(error, InvalidPathError):
+        name = _BAD_NAME.search(str(error))
+        return StoreError(
+            f"cannot {doing} {printable(str(url))}: an object has an invalid name: {printable(name[1]) if name else 'unknown'}",
+            hint="no archive of runcard has such a name: rename the object, or delete it",
+        )
     if isinstance(error, PreconditionError):
         return ChangedObjectError(
             f"{printable(str(url))} was replaced while it was read", hint="verify it: runcard verify URL"
@@ -300,6 +322,7 @@ def _failure(error: Exception, url: ObjectUrl, doing: str) -> RuncardError:
 
 def server_failure(url: ObjectUrl, doing: str, code: str | None, status: int | None) -> RuncardError:
     """The error for an error code of the server, or without one for a server that does not answer."""
+    code = _SAME.get(code or "", code)
     known = _MEANINGS.get(code or "") or _MEANINGS.get(_BY_STATUS.get(status or 0, ""))
     if known is not None:
         reason, hint = known

@@ -79,7 +79,10 @@ class RemoteLedger:
         return Head(self._name, line["seq"], line["hash"])
 
     def _last_segment(self) -> int:
-        """The number of the last segment; 0 for none. It takes a few requests, however many segments there are."""
+        """The number of the last segment; 0 for none. It takes a few requests, however many segments there are.
+
+        If one in the middle was removed, the listing has those behind it: its place is never taken again.
+        """
         low, step = self._number, 1
         while self._exists(low + step):
             low, step = low + step, step * 2
@@ -87,7 +90,10 @@ class RemoteLedger:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._exists(middle) else (low, middle)
-        return low
+        place = ledgers(self._folder).below(self._name)
+        behind = self._bucket.list(place, after=segment(self._folder, self._name, low))
+        numbers = (found[2] for state in behind if (found := segment_of(state.url)) is not None)
+        return max(numbers, default=low)
 
     def _exists(self, number: int) -> bool:
         return self._bucket.state(segment(self._folder, self._name, number)) is not None
@@ -97,24 +103,23 @@ class ReadLedger(NamedTuple):
     """One host's ledger, read and checked."""
 
     name: str
-    entries: list[LedgerEntry]  # with the times of the server: the clocks of hosts differ
+    entries: list[
+        LedgerEntry
+    ]  # with the times of the server, as the clocks of hosts differ, and the URLs of archives
     findings: tuple[Finding, ...]
 
 
-def read_ledgers(folder: ObjectUrl, objects: Iterable[ObjectState]) -> list[ReadLedger]:
-    """The ledgers of all hosts in a folder of archives, whose objects these are."""
-    bucket, inside = bucket_of(folder), f"{ledgers(folder).key}/"
-    known = [(segment_of(state.url.key), state) for state in objects if state.url.key.startswith(inside)]
+def read_ledgers(objects: Iterable[ObjectState]) -> list[ReadLedger]:
+    """The ledgers of all hosts in folders of archives, of which these are the objects."""
+    known = [(segment_of(state.url), state) for state in objects]
     segments = sorted((*place, state) for place, state in known if place is not None)
     return [
-        _read(folder, bucket, name, [(number, state) for _, number, state in own])
-        for name, own in groupby(segments, key=lambda item: item[0])
+        _read(folder, name, [(number, state) for _, _, number, state in own])
+        for (folder, name), own in groupby(segments, key=lambda item: item[:2])
     ]
 
 
-def _read(
-    folder: ObjectUrl, bucket: Bucket, name: str, segments: list[tuple[int, ObjectState]]
-) -> ReadLedger:
+def _read(folder: ObjectUrl, name: str, segments: list[tuple[int, ObjectState]]) -> ReadLedger:
     place = printable(str(ledgers(folder).below(name)))
     findings = [
         ledger_finding(place, "", f"segment {number:,} is missing", breaks=COMPLETE)
@@ -122,7 +127,7 @@ def _read(
     ]
     ends: list[int] = []
     stream, checker, entries = (
-        JournalStream(lambda: _contents(bucket, segments, ends)),
+        JournalStream(lambda: _contents(bucket_of(folder), segments, ends)),
         ChainChecker(name),
         [],
     )
@@ -131,7 +136,8 @@ def _read(
         faults += checker.add(entry)
         if (found := entry_in(entry.line)) is not None:
             _, state = segments[bisect_left(ends, entry.number)]
-            entries.append(found._replace(time=format_time(state.modified)))
+            archive = found.archive and str(folder.below(found.archive))
+            entries.append(found._replace(time=format_time(state.modified), archive=archive))
     faults = [*map(unparsed, stream.damaged), *faults]
     findings += [
         record_finding("chain", place, "", f"line {fault.number}: {fault.reason}") for fault in faults

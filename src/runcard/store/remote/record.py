@@ -16,19 +16,20 @@ from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError, RuncardError
-from runcard.files import FileKind, decode_name
+from runcard.files import FileKind, decode_name, printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, parse_amendments
 from runcard.store.archives.gzip_members import SIZE
 from runcard.store.archives.member_index import MemberOffsets, parse_path
-from runcard.store.archives.owner import is_own, store_that_lists
+from runcard.store.archives.owner import is_own, listed_digests, store_that_lists
 from runcard.store.archives.read_files import ArchivedFile, archived_files
 from runcard.store.archives.record import ArchivedRecord
-from runcard.store.archives.scan import ArchiveContents
+from runcard.store.archives.scan import ArchiveContents, kind_of_entry
 from runcard.store.archives.source import ArchiveSource
 from runcard.store.record import parse_document, record_document
 from runcard.store.remote.bucket import bucket_of
 from runcard.store.remote.source import missing_archive, open_object
+from runcard.store.remote.upload import index_facts
 from runcard.store.remote.urls import ObjectUrl, checksums_copy, signature_copy
 
 _MEMBER = 2 * SIZE + (1 << 12)  # bytes of the longest member, packed
@@ -76,7 +77,7 @@ class RemoteRecord(ArchivedRecord):
 
     def _file_bytes(self) -> int:
         size = self.index.get("bytes")
-        if isinstance(size, int):  # compared with the first answer that has bytes of the archive
+        if isinstance(size, int) and size > 0:  # compared with the first answer that has bytes of the archive
             return size
         with self.open_source() as source:
             return source.size
@@ -105,6 +106,9 @@ class RemoteRecord(ArchivedRecord):
         digest = self._contents.sha256 if self._contents else self.stated_digest
         return digest is not None and is_own(self._find_store(digest), self.path, digest)
 
+    def _stated_name(self) -> str:
+        return layout.archived_name(self.path)
+
     def _most_bytes(self) -> int | None:
         return self._allowed_bytes(self.index.get("uncompressed_bytes"))
 
@@ -115,11 +119,36 @@ class RemoteRecord(ArchivedRecord):
         if expected is not None and expected != contents.sha256:
             message = f"the archive was changed: its digest is {contents.sha256}"
             yield self._problem("changed", self.path, message)
+        elif (store := self._store_with_other(contents.sha256)) is not None:
+            message = (
+                f"the archive was replaced: the ledger of {printable(store)} knows it with another digest"
+            )
+            yield self._problem("changed", self.path, message)
+
+    def _store_with_other(self, digest: str) -> str | None:
+        """A store on this machine whose ledger has the archive with other digests only."""
+        if self._has_known_store:
+            return None
+        stores = [self._listed_by] if self._listed_by else _known_stores()
+        found = {store: digests for store in stores if (digests := listed_digests(store, self.path))}
+        return None if any(digest in digests for digests in found.values()) else next(iter(found), None)
+
+    def _check_index(self, contents: ArchiveContents) -> Iterator[Finding]:
+        path = layout.member_index(self.path)
+        if self.stated_digest is None:
+            yield self._problem("missing", path, "the index of the archive is missing, or cannot be read")
+        elif self.stated_digest == contents.sha256 and not self._is_index_of(contents):
+            yield self._problem("changed", path, "the index differs from the archive")
+
+    def _is_index_of(self, contents: ArchiveContents) -> bool:
+        files = {path for path, entry in contents.entries if kind_of_entry(entry) is FileKind.FILE}
+        facts = index_facts(contents).items()
+        return all(self.index.get(key) == value for key, value in facts) and (
+            "sizes" not in self.index or (self._sizes or {}).keys() == files
+        )
 
     def _check_copy(self, contents: ArchiveContents) -> Iterator[Finding]:
-        if self.stated_digest is None:
-            path = layout.member_index(self.path)
-            yield self._problem("missing", path, "the index of the archive is missing, or cannot be read")
+        yield from self._check_index(contents)
         for name, place in _COPIES.items():
             path, inside = place(self.path), contents.read(name)
             copy = self._read_beside(path)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from runcard.errors import MachineError
 from runcard.parallel.calls import CallThreads
 from runcard.store.remote.bucket import server_failure
-from runcard.store.remote.urls import ObjectUrl
+from runcard.store.remote.urls import ObjectUrl, is_archive_place
 
 PART = 32 << 20  # bytes; S3 takes up to 10,000 parts, and larger ones of an archive of more than 300 GB
 _MOST_PARTS = 10_000
@@ -118,14 +118,25 @@ class S3Writer:
         with contextlib.suppress(BotoCoreError, ClientError):  # `prune` aborts what is left
             self._client.abort_multipart_upload(**own)
 
+    def locked_until(self, url: ObjectUrl) -> datetime | None:
+        """When the lock of an object ends; None if it has none, or if these credentials may not see it.
+
+        S3 hides a locked object that is deleted, and says nothing; its bytes stay.
+        """
+        with _failures(url):
+            until = self._client.head_object(Bucket=url.bucket, Key=url.key).get("ObjectLockRetainUntilDate")
+            return until if isinstance(until, datetime) and until > datetime.now(UTC) else None
+        return None
+
     def abort_dead(self, folder: ObjectUrl, age: timedelta = DEAD_AFTER) -> int:
-        """Abort uploads below a folder that began long ago; how many."""
+        """Abort uploads of archives below a folder that began long ago; how many."""
         limit, count = datetime.now(UTC) - age, 0
+        prefix = f"{folder.key}/" if folder.key else ""
         with _failures(folder):
             pages = self._client.get_paginator("list_multipart_uploads")
-            for page in pages.paginate(Bucket=folder.bucket, Prefix=folder.key):
+            for page in pages.paginate(Bucket=folder.bucket, Prefix=prefix):
                 for upload in page.get("Uploads", ()):
-                    if upload["Initiated"] < limit:
+                    if upload["Initiated"] < limit and is_archive_place(upload["Key"]):
                         self._client.abort_multipart_upload(
                             Bucket=folder.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
                         )

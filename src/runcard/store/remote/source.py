@@ -147,6 +147,13 @@ def open_stream(url: ObjectUrl) -> Iterator[RemoteSource]:
         yield source
 
 
+def check_archive(url: str) -> None:
+    """Raise StoreError if an archive is not there: what is beside it may be, when it is written or was removed."""
+    archive = ObjectUrl.parse(url)
+    if bucket_of(archive).state(archive) is None:
+        raise missing_archive(archive)
+
+
 def missing_archive(url: ObjectUrl) -> StoreError:
     """The error to raise about an archive that is not there."""
     return StoreError(

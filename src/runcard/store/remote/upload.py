@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.encoding import COMPACT, JsonObject, decode_json, encode_json
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import printable
 from runcard.parallel.progress import Progress
@@ -24,7 +24,7 @@ from runcard.store.remote.urls import ObjectUrl, checksums_copy, ledgers, signat
 
 _LARGE = 64 << 20  # bytes that are uploaded in parts
 _PART = 16 << 20
-_HOST = "runcard-host"
+_HOST = "runcardhost"
 _MOST_SIZES = 20_000  # files whose sizes are in the index
 
 
@@ -39,7 +39,7 @@ class Uploader:
         if lock is not None and folder.scheme != "s3":
             raise StoreError(
                 "an object lock can only be set on s3:// URLs",
-                hint="set a retention policy on the bucket itself, and unset artifacts.remote_lock",
+                hint="set a retention policy on the bucket itself, and unset remote.lock",
             )
         self._folder, self._bucket, self._lock = folder, bucket_of(folder), lock
 
@@ -152,15 +152,21 @@ def beside(
 
 def _index(contents: ArchiveContents, sizes: Iterable[tuple[str, int]]) -> bytes:
     """The member index, with what a reader wants to know about the archive before it opens it."""
-    facts: dict[str, object] = {
+    facts = index_facts(contents)
+    if contents.files <= _MOST_SIZES:
+        facts["sizes"] = [[written_path(path), size] for path, size in sizes]
+    return encode_json(facts, COMPACT)
+
+
+def index_facts(contents: ArchiveContents) -> JsonObject:
+    """What the member index says that can be read off the archive; the sizes of the files cannot."""
+    return {
+        **decode_json(encode_offsets(contents)),
         "tar_sha256": contents.tar_sha256,
         "uncompressed_bytes": contents.bytes,
         "files": contents.files,
         "amended": contents.read(layout.AMENDMENTS) is not None,
     }
-    if contents.files <= _MOST_SIZES:
-        facts["sizes"] = [[written_path(path), size] for path, size in sizes]
-    return encode_json(decode_json(encode_offsets(contents)) | facts, COMPACT)
 
 
 def _digest(index: bytes) -> object:

@@ -22,12 +22,41 @@ from runcard.files import printable
 from runcard.store import layout
 
 SCHEMES = ("s3", "gs", "az")
-_SEGMENT = re.compile(r"(.*?/)?\.runcard/(ledger-[A-Za-z0-9._-]+)/([0-9]{8,})\.jsonl")
+_LIKE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_SEGMENT = re.compile(r"(?:(.*)/)?\.runcard/(ledger-[A-Za-z0-9._-]+)/([0-9]{8,})\.jsonl")
+_PLACE = re.compile(r"(?:.*/)?[0-9]{4}-[0-9]{2}/[^/]+/[^/]+")  # of an object of an archive
 
 
 def is_url(word: object) -> bool:
     """Whether a word is the URL of something in object storage, and not a path."""
     return isinstance(word, str) and word.partition("://")[0] in SCHEMES and "://" in word
+
+
+def check_target(place: str | os.PathLike[str] | None) -> None:
+    """Raise UsageError for a place to write archives to that looks like a URL, and is not that of a folder in object storage."""
+    word = os.fspath(place) if place is not None else ""
+    if not is_url(word):
+        if _LIKE_URL.match(word):
+            scheme = word.partition(":")[0]
+            raise UsageError(
+                f"{scheme}:/… is not the URL of a folder in object storage: it begins with {', '.join(f'{known}://' for known in SCHEMES)}",
+                hint=f"write s3://BUCKET/FOLDER; or ./{scheme}:/… for a folder on this machine",
+            )
+    elif ObjectUrl.parse(word).is_archive:
+        raise UsageError(
+            f"{printable(word)} is the URL of an archive, and not of a folder",
+            hint="write s3://BUCKET/FOLDER",
+        )
+
+
+def check_local(place: str | os.PathLike[str] | None) -> None:
+    """Raise UsageError for a URL where only a folder on this machine can stand."""
+    if place is not None and _LIKE_URL.match(os.fspath(place)):
+        scheme = os.fspath(place).partition(":")[0]
+        raise UsageError(
+            f"{scheme}:// is a URL, and not a folder on this machine",
+            hint=f"name a folder; one of that name is ./{scheme}:/…",
+        )
 
 
 class ObjectUrl(NamedTuple):
@@ -42,8 +71,8 @@ class ObjectUrl(NamedTuple):
         """Raises UsageError for a URL that is not well-formed, or could have credentials in it: it is not repeated then."""
         scheme, _, rest = url.partition("://")
         bucket, _, key = rest.partition("/")
-        if any(mark in rest for mark in "@?#"):
-            message = f"a {scheme}:// URL must not have a user, a password or options in it"
+        if ":" in bucket or any(mark in rest for mark in "@?#"):
+            message = f"the {scheme}:// URL must not have a user, a password or options in it"
             raise UsageError(message, hint="credentials come from the environment: see docs/remote.md")
         key = key.strip("/")
         parts = key.split("/") if key else []
@@ -102,7 +131,35 @@ def segment(folder: ObjectUrl, ledger: str, number: int) -> ObjectUrl:
     return ledgers(folder).below(f"{ledger}/{number:08}.jsonl")
 
 
-def segment_of(key: str) -> tuple[str, int] | None:
-    """The ledger that an object is a segment of, and its number; None for another object."""
-    match = _SEGMENT.fullmatch(key)
-    return None if match is None else (match[2], int(match[3]))
+def segment_of(url: ObjectUrl) -> tuple[ObjectUrl, str, int] | None:
+    """The ledger that an object is a segment of, by its folder of archives and its name, and its number; None for another object."""
+    match = _SEGMENT.fullmatch(url.key)
+    return None if match is None else (url._replace(key=match[1] or ""), match[2], int(match[3]))
+
+
+def is_own(key: str) -> bool:
+    """Whether an object is one of runcard's own beside the archives, such as a ledger."""
+    return os.path.basename(layout.own_folder("")) in key.split("/")
+
+
+def is_archive_place(key: str) -> bool:
+    """Whether an object is where `archive` puts an archive."""
+    return layout.is_archive(key) and _PLACE.fullmatch(key) is not None
+
+
+def archive_beside(name: str) -> str | None:
+    """The archive that an object belongs to; None for an object that does not look as if it belonged to one."""
+    for end in sorted(
+        (place.removeprefix("x") for place in objects_of(f"x{layout.PACKED}")[1:]), key=len, reverse=True
+    ):
+        if name.endswith(end) and _PLACE.fullmatch(name):
+            return name.removesuffix(end) + layout.PACKED
+    return None
+
+
+def has_plain_name(url: ObjectUrl) -> bool:
+    """Whether an object can be named by its URL."""
+    try:
+        return ObjectUrl.parse(str(url)) == url
+    except UsageError:
+        return False
