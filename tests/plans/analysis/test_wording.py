@@ -55,6 +55,11 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("rows.any?(&:late?)", ": some rows match / no rows match"),
         ("options.delete(:url)", "url option: is present / is absent"),
         ("Array(rows).empty?", "rows: are present / are empty"),
+        ("Aruba.platform.directory?(path)", "path: is a directory / is not a directory"),
+        ("mod.const_defined?(name)", "mod const name: is defined / is not defined"),
+        ("node.assignment?", "node: is an assignment / is not an assignment"),
+        ("force", "force: is set / is not set"),
+        ("mtime > orig", "mtime: is after orig / is not after orig"),
         ("user.user?", "user: is a user / is not a user"),
     ],
 )  # fmt: skip

@@ -231,8 +231,14 @@ class PresenceReader:
         if node.type in _FILLED:
             return predicate is None or bool(node.named_child_count)
         method = field_of(node, "method") if node.type == "call" else None
-        is_made = method is not None and self._code.text_of(method) in _MAKERS
+        is_made = method is not None and self._code.text_of(method) in _MAKERS and not _passes_block(node)
         return True if is_made and predicate is None else None
+
+
+def _passes_block(call: Node) -> bool:
+    """`list.find { … }` may find nothing, unlike `Model.find(id)`."""
+    arguments = children(field_of(call, "arguments"))
+    return field_of(call, "block") is not None or any(each.type == "block_argument" for each in arguments)
 
 
 def is_parameter(code: Code, variable: Node) -> bool:

@@ -53,9 +53,9 @@ NOUNS = frozenset(  # that look like adjectives
     table tenant territory thing topic unless username variable variant""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 ROLES = frozenset(  # nouns that a single predicate asks for: `user.admin?`
-    """admin administrator author bot buyer child collaborator contributor copy creator customer descendant draft duplicate
-    editor father friend guest host leader leaf manager member moderator mother organizer owner parent participant
-    publisher reader recipient reporter resident reviewer root seller sender student subscriber superuser teacher
+    """admin administrator author bot buyer child collaborator contributor copy creator customer descendant directory draft duplicate
+    editor father file folder friend guest host leader leaf manager member moderator mother organizer owner parent participant
+    publisher reader recipient reporter resident reviewer root seller sender student subscriber superuser symlink teacher
     template user visitor winner writer""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 FLAGS = frozenset(  # adjectives that are the name of a flag

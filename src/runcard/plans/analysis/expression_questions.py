@@ -9,6 +9,7 @@ from runcard.plans.analysis.declared_values import ConditionContext
 from runcard.plans.analysis.phrases import (
     PREPOSITIONS,
     Phrases,
+    about_named,
     actor_phrase,
     article,
     being,
@@ -65,6 +66,7 @@ _QUANTITIES = {"any", "all", "none", "one"}
 _SETTINGS = {"setting", "settings", "config", "configuration", "features", "flags"}
 _COUNTS = {"size", "length", "count"}
 _NAMING = {"call", "element_reference", "identifier"}  # values that name a variable
+_FILE_PREDICATES = {"directory", "file", "symlink", "executable"}
 _FILES = {"File", "Dir", "FileTest", "Pathname", "IO"}  # whose predicates are about their argument
 _SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
 _TAKES_ARGUMENT = {
@@ -275,10 +277,12 @@ class ExpressionQuestions:
     def _wording_about(self, node: Node, word: str, pair: Pair, owner: Subject | None) -> Phrases:
         """The wording of a predicate without a literal argument: it may be about what it is called with."""
         about = self._first_argument(node)
-        is_file = owner is not None and owner.text in _FILES
+        is_file = owner is not None and (owner.text in _FILES or word in _FILE_PREDICATES)
         if about and (owner is None or is_file):
             return self._predicate_wording(word, pair, None, "", about)
         wording = self._predicate_wording(word, pair, owner, "")
+        if about and owner is not None and wording.subject != owner.noun:  # `mod.const_defined?(name)`
+            return about_named(wording, about)
         actor = actor_phrase(word, about)
         if not actor or owner is None:
             return wording
@@ -328,7 +332,11 @@ class ExpressionQuestions:
         subject = self._subject(of)
         answer = PRESENCES[predicate] if predicate else TRUTHY
         question = self._ask(node, subject, "presence", f"{subject.name}_present", answer)
-        wording = self._result_wording(unwrapped(self._code, of), is_flag=predicate is None)
+        plain = unwrapped(self._code, of)
+        value = self.assignments.single_value(self._text_of(plain)) if plain.type in _VARIABLES else None
+        if value is not None and len(self._text_of(plain)) <= _SHORT and value.type in _NAMING:
+            plain, predicate = value, predicate or "nil?"
+        wording = self._result_wording(plain, is_flag=predicate is None)
         return replace(question, wording=wording)
 
     def _result_wording(self, node: Node, *, is_flag: bool) -> Wording | None:

@@ -39,6 +39,7 @@ _STATES_OF_BEING = re.compile(
     r"\w+(?:ity|tion|sion|ness|ship|ance|ence|ment|access|right|rights|permission|permissions)"
     r"|id|ids|name|email|url|token|key|password|address"
 )
+_ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|ator|izer)")
 _AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
 _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
 _SINGULARS = {
@@ -202,7 +203,7 @@ def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrase
     """
     own = predicate_phrases("", predicate, "", opposite)
     if own.subject not in {"", "it"}:  # `translation_exists?(name)`
-        return own._replace(subject=f"{own.subject} {argument}")
+        return about_named(own, argument)
     actor = actor_phrase(predicate, argument)
     if actor:
         return Phrases(own.subject, *with_actor(own, actor))
@@ -219,6 +220,12 @@ def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrase
     return own._replace(subject=argument)
 
 
+def about_named(phrases: Phrases, argument: str) -> Phrases:
+    """The clauses about a thing with a name: "translation name exists"; others stay as they are."""
+    is_named = _NAMED_THINGS.search(phrases.positive) is not None
+    return phrases._replace(subject=f"{phrases.subject} {argument}") if is_named else phrases
+
+
 def actor_phrase(predicate: str, argument: str) -> str:
     """Whom an ability is about: "visible to user", "editable by user"; empty for other predicates."""
     if not argument or not predicate.endswith(("able", "ible")):
@@ -232,6 +239,9 @@ def with_actor(phrases: Phrases, actor: str) -> tuple[str, str]:
     return f"{phrases.positive} {actor}", re.sub(r"\bhidden to\b", "hidden from", negative)
 
 
+_NAMED_THINGS = re.compile(
+    r"^(?:exists?|(?:is|are) (?:defined|enabled|set|known|registered|loaded|installed))$"
+)
 _TO_SOMEBODY = {"visible", "accessible", "available"}
 _ACTOR = re.compile(r"(?:user|person|member|account|viewer|author|owner|admin|principal|actor|role|group)$")
 
@@ -244,6 +254,8 @@ def flag_phrases(owner: str, name: str) -> Phrases | None:
     if last and first in VERBS and first not in NOUNS | ADJECTIVES | NOUN_VERBS:  # `show_all`, `use_ssl`
         return Phrases(" ".join(filter(None, (owner, name.replace("_", " ")))), "is set", "is not set")
     last = name.rpartition("_")[2]
+    if name in VERBS and name in FLAGS:  # `force`
+        return Phrases(f"{owner} {name}".strip(), "is set", "is not set")
     if last not in FLAGS and not (last.endswith("ed") and last not in NOUNS and len(last) > len("used")):
         return None
     return predicate_phrases(owner, name, "", None)
@@ -357,7 +369,8 @@ def _being_phrase(words: list[str], subject: str) -> tuple[str, str]:
     if len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly")):
         return f"{be} {text}", f"{be} not {text}"
     is_single = len(words) == 1 or words[1] in PREPOSITIONS
-    if words[0] in ROLES and is_single and not is_plural(subject):
+    is_role = words[0] in ROLES or (_ROLE_ENDINGS.fullmatch(words[0]) and words[0] not in ADJECTIVES | VERBS)
+    if is_role and is_single and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     is_state = _is_adjective(words[0]) if is_single else _is_adjective(words[-1]) or _is_participle(words[0])
     if not is_state and is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:

@@ -58,7 +58,8 @@ _TIME = re.compile(r"\b(?:Time|Date|DateTime|today|now|ago|from_now)\b")
 
 
 def _is_time(name: str, cuts: Sequence[Cut]) -> bool:
-    is_named = name.rpartition("_")[2] in _TIMES
+    last = name.rpartition("_")[2]
+    is_named = last in _TIMES or last.endswith("time")
     return any(_TIME.search(cut.threshold.text) for cut in cuts) or (
         is_named and all(cut.threshold.number is None for cut in cuts)
     )
