@@ -439,11 +439,22 @@ class ExpressionQuestions:
     def _text(self, node: Node) -> str:
         """A condition as written; of a clause, the text before its body."""
         if node.type not in {"when", "in_clause"}:
-            return one_line(self._text_of(node))
+            return one_line(self._without_comments(node, node.end_byte))
         body, value = field_of(node, "body"), field_of(node.parent, "value") if node.parent else None
-        end = body.start_byte if body else node.end_byte
-        clause = self._code.text[node.start_byte : end].decode("utf-8", "replace")
+        clause = self._without_comments(node, body.start_byte if body else node.end_byte)
         return one_line(f"case {self._text_of(value) if value else ''} {clause}")
+
+    def _without_comments(self, node: Node, end: int) -> str:
+        """The text of a node up to a position; comments between its lines are no part of a condition."""
+        text = self._code.text[node.start_byte : end]
+        waiting = [node] if b"#" in text and b"\n" in text else []
+        while waiting:
+            at = waiting.pop()
+            if at.type == "comment" and at.end_byte <= end:
+                first, last = at.start_byte - node.start_byte, at.end_byte - node.start_byte
+                text = text[:first] + b" " * (last - first) + text[last:]
+            waiting += at.named_children
+        return text.decode("utf-8", "replace")
 
 
 def noun_of(name: str) -> str:
