@@ -87,6 +87,7 @@ _ACTS = {
     "publish",
 }
 _ACTS |= {"register", "remove", "save", "send", "subscribe", "submit", "sync", "validate"}
+_COUNTS = {"one": "one element", "many": "several elements"}
 _KEY_PREDICATES = {"key", "has_key"}
 
 
@@ -162,17 +163,12 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     `argument` is what it is called with, as words; `opposite` is the word for the negative state, if it has its own.
     """
     words = [word for word in predicate.split("_") if word]
-    if predicate in _KEY_PREDICATES and argument:
-        have, do = ("have", "do") if is_plural(owner) else ("has", "does")
-        return Phrases(owner or "it", f"{have} the key {argument}", f"{do} not have the key {argument}")
     if len(words) > 1 and words[0] == "is":
         words = words[1:]
-    if len(words) > 1 and words[-1] == "type" and not argument:
-        be, kind = being(owner), " ".join(words[:-1])
-        return Phrases(owner or "it", f"{be} of type {kind}", f"{be} not of type {kind}")
+    idiom = _idiom(owner, words, argument)
+    if idiom is not None:
+        return idiom
     split = _split(words)
-    if not split and len(words) > 1 and words[-1] in _ACTS and verb_of(words[0]) is None and not argument:
-        return Phrases(" ".join(filter(None, (owner, *words))), "is enabled", "is disabled")
     subject = " ".join(filter(None, (owner, *words[:split])))
     rest = words[split:]
     positive, negative = _verb_phrase(rest, subject)
@@ -194,6 +190,24 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
         word = article(opposite) if positive.startswith(("is a ", "is an ")) else opposite
         negative = f"{lead}{word}" + (f" {argument}" if argument else "")
     return Phrases(subject, positive, negative)
+
+
+def _idiom(owner: str, words: list[str], argument: str) -> Phrases | None:
+    """The clauses of predicates whose words do not tell: `key?`, `one?`, `if_type?`, `auto_publish?`."""
+    predicate, subject = "_".join(words), owner or "it"
+    thing = f"the key {argument}" if predicate in _KEY_PREDICATES and argument else ""
+    thing = thing or (_COUNTS.get(predicate, "") if owner else "")
+    if thing:
+        have, do = ("have", "do") if is_plural(owner) else ("has", "does")
+        return Phrases(subject, f"{have} {thing}", f"{do} not have {thing}")
+    if len(words) < 2 or argument:
+        return None
+    if words[-1] == "type":
+        be, kind = being(owner), " ".join(words[:-1])
+        return Phrases(subject, f"{be} of type {kind}", f"{be} not of type {kind}")
+    if words[-1] in _ACTS and verb_of(words[0]) is None and not _split(words):
+        return Phrases(" ".join(filter(None, (owner, *words))), "is enabled", "is disabled")
+    return None
 
 
 def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrases:
