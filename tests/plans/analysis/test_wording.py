@@ -60,6 +60,7 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("node.assignment?", "node: is an assignment / is not an assignment"),
         ("force", "force: is set / is not set"),
         ("mtime > orig", "mtime: is after orig / is not after orig"),
+        ("`ls #{path}`.empty?", "`ls #{path}`: is present / is empty"),
         ("rows.one?", "rows: have one element / do not have one element"),
         ("user.user?", "user: is a user / is not a user"),
     ],
