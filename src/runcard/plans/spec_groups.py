@@ -15,6 +15,7 @@ from runcard.plans.ruby.spec_tree import CONTEXT, DESCRIBE, PERMISSIONS, SpecFil
 _REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE|HEAD) ", re.IGNORECASE)
 _PATH = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD) (/\S*)", re.IGNORECASE)
 _METHOD = re.compile(r"(?:^|[ \w])[#.][a-z_]\w*[!?=]?$")  # a group that is named after a method
+_CONDITION = re.compile(r"(?:when|with|without|if|unless|and|but|given|while|where)\b", re.IGNORECASE)
 _PLAIN_METHOD = re.compile(r"[a-z_]\w*[!?=]?", re.ASCII)
 _ONE = re.compile(r"[:{<#\d].*")  # a part of a path that names one object
 _ACTIONS = {
@@ -93,8 +94,9 @@ def _is_request_to(name: str, target: JsonObject) -> bool:
 
 
 def is_of_method(part: SpecNode) -> bool:
-    """Whether a group is named after a method, whichever that is."""
-    return part.is_group and (part.word == PERMISSIONS or _METHOD.search(part.name) is not None)
+    """Whether a group is named after a method, whichever that is; "when total is above cart.limit" is not."""
+    is_named = _METHOD.search(part.name) is not None and not _CONDITION.match(part.name)
+    return part.is_group and (part.word == PERMISSIONS or is_named)
 
 
 def is_of_another(part: SpecNode, target: JsonObject) -> bool:

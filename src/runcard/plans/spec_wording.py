@@ -32,8 +32,25 @@ _NOT_BEFORE = {
     "disabled",
     "mine",
     "ok",
+    "set",
     "yours",
 }  # not said before a noun
+_NO_NOUNS = {
+    "at",
+    "by",
+    "for",
+    "from",
+    "in",
+    "of",
+    "off",
+    "on",
+    "out",
+    "since",
+    "to",
+    "until",
+    "up",
+    "with",
+}  # `paid at`
 _PAST = {"succeeded", "failed"}
 _MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
 _NEGATED = {
@@ -108,6 +125,8 @@ def _from_wording(link: str, subject: str, text: str, *, is_adjective: bool) -> 
         link = "and" if link == "with" else link
         return f"{link} {subject} {text}".replace("  ", " ")
     verb, _, rest = text.partition(" ")
+    if not re.fullmatch(r"[\w ]+", subject) or subject.rpartition(" ")[2] in _NO_NOUNS:
+        return f"and {subject} {text}"
     if verb in {"is", "are"} and rest in _PRESENT:
         return f"with {subject}"
     if is_adjective and verb in {"is", "are"} and re.fullmatch(r"[a-z-]+", rest) and rest not in _NOT_BEFORE:

@@ -196,6 +196,8 @@ def test_annotations_are_workflow_commands(cli: Cli, shop: Path) -> None:
     done = cli("plan", "check", "--changed", "--annotations", "github", "--root", shop)
     assert done.code == 2
     assert done.out.splitlines()[0].startswith(f"::warning file={FILE},line=9::Order#pay: unknown: ")
+    assert "Order#pay: 4 of 4 states are not covered, or not known to be\n" in done.err
+    assert "unknown" not in done.err  # what is annotated is not written twice
 
 
 def test_no_repository_and_no_option_are_errors(cli: Cli, tmp_path: Path) -> None:

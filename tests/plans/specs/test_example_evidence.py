@@ -42,6 +42,10 @@ class Checkout
     text =~ /^no-/ ? :negative : text
   end
 
+  def title(page)
+    page.heading.blank? ? page.name : page.heading
+  end
+
   def load(path)
     Integer(path)
   rescue ArgumentError
@@ -162,6 +166,7 @@ NO_PROOFS = [  # what could mean something else, or does not run
     ("label", "it { expect(subject.label(text).to_s).to eq('') }"),
     ("label", "it { value = nil; value = read; subject.label(value) }"),
     ("initialize", "it { Other.new(1, nil) }"),
+    ("title", "it { page = create(:page, heading: ''); expect(subject.title(page)).to eq('x') }"),
 ]  # fmt: skip
 
 

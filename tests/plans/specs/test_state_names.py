@@ -1,8 +1,12 @@
 """The states that descriptions of contexts and examples are about: variants of how people name them."""
 
+from pathlib import Path
+
 import pytest
 
 from plans.specs.skeletons import Fields, characteristic
+from runcard.plans.ruby.spec_tree import read_spec
+from runcard.plans.spec_groups import is_of_method
 from runcard.plans.state_names import StateNames
 
 
@@ -78,3 +82,9 @@ def test_of_an_example_only_the_condition_counts() -> None:
         ("user_active", "active"),
         ("block_present", "present"),
     }
+
+
+def test_a_context_that_ends_with_a_call_is_not_the_group_of_a_method(tmp_path: Path) -> None:
+    spec = tmp_path / "cart_spec.rb"
+    spec.write_text("describe Cart do\n  context 'when total is above cart.limit' do\n  end\nend\n")
+    assert not is_of_method(read_spec(str(spec)).parts[0].children[0])

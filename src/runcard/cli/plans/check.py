@@ -1,6 +1,6 @@
 """runcard plan check"""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -8,6 +8,7 @@ from runcard.cli.plans.options import annotations_option, coverage_option, many_
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
+    from runcard.encoding import JsonObject
     from runcard.operations.plans.check import CheckedMethod
 
 
@@ -53,18 +54,31 @@ def command(
         with batch.catching(source):
             for checked in methods.check(source):
                 count += 1
-                batch.add(source, checked, lambda _, result: _show(result, annotations))
+                if annotations:
+                    batch.add(source, _Annotated(checked), lambda _, result: _annotate(result.checked))
+                else:
+                    batch.add(source, checked, lambda _, result: _show(result))
     if not count and not annotations:
         batch.done("No methods with conditions changed.")
     return batch.finish()
 
 
-def _show(checked: "CheckedMethod", annotations: str | None) -> None:
+class _Annotated(NamedTuple):
+    """A method whose states are annotations, so that the warnings need not list them."""
+
+    checked: "CheckedMethod"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.checked.short_warnings
+
+    def to_dict(self) -> "JsonObject":
+        return self.checked.to_dict()
+
+
+def _show(checked: "CheckedMethod") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    if annotations:
-        _annotate(checked)
-        return
     where = f"{checked.path}:{checked.line}"
     say(f"{where}: {checked.target}: {checked.covered_count} of {checked.state_count} states are covered")
 

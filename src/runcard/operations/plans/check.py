@@ -21,6 +21,7 @@ from runcard.operations.plans.review import (
     source_facts,
     state_warning,
     title_of,
+    uncovered_warning,
 )
 from runcard.plans.analysis import Analysis, ProjectFiles, analyze_all, method_digests
 from runcard.plans.plan import Plan
@@ -71,6 +72,16 @@ class CheckedMethod:
                 f"{self.target}: no spec for its {self.state_count} states: {self.missing_spec}",
             )
         return (*self.notes, *(f"{self.target}: {state_warning(state)}" for state in self.uncovered))
+
+    @property
+    def short_warnings(self) -> tuple[str, ...]:
+        """The warnings without the states, for whoever shows these already."""
+        if not self.uncovered:
+            return self.warnings
+        return (
+            *self.notes,
+            f"{self.target}: {uncovered_warning(len(self.uncovered), self.state_count)}",
+        )
 
     def line_of(self, state: StateCoverage) -> int:
         """The line of the first condition of a state."""

@@ -38,12 +38,16 @@ class ReviewResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """What is missing, in short: the report lists it."""
         review = self.review
         warnings = list(self.other_warnings)
         if not review.has_group:
             warnings.append(NO_GROUP)
-        warnings += [state_warning(state) for state in review.uncovered]
-        warnings += [f"line {node.line}: context '{node.name}' is not in the plan" for node in review.unknown]
+        if review.uncovered:
+            warnings.append(uncovered_warning(len(review.uncovered), len(review.states)))
+        if review.unknown:
+            contexts = "1 context is" if len(review.unknown) == 1 else f"{len(review.unknown)} contexts are"
+            warnings.append(f"{contexts} not in the plan")
         if review.placeholders:
             first = review.placeholders[0][0]
             warnings.append(f"{len(review.placeholders)} placeholders left, the first in line {first}")
@@ -78,6 +82,10 @@ class ReviewSource(NamedTuple):
 def state_warning(state: StateCoverage) -> str:
     """A state that is not covered, or not known to be, as a sentence."""
     return f"{state.status}: {state.characteristic}: {state.state} ({state.reason})"
+
+
+def uncovered_warning(count: int, total: int) -> str:
+    return f"{count} of {total} states {'is' if count == 1 else 'are'} not covered, or not known to be"
 
 
 def review_spec(

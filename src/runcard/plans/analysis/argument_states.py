@@ -201,10 +201,12 @@ def _presence(
 ) -> str | None:
     """Whether a parameter, or an element of it by a literal key, is present."""
     found: RubyValue | None = value
-    if question.subject.key != name and not question.text.startswith(name):
-        return None
-    if question.subject.key != name and "[" in question.subject.key:
-        match = re.fullmatch(rf"{re.escape(name)}\[(\w+)\]", question.subject.key)
+    plain_name = re.sub(r"\(.*\)$", "", name.replace("&.", ".").removeprefix("self.").lstrip("@"))
+    key = re.sub(r"\(.*\)$", "", question.subject.key)
+    if key != plain_name and not key.startswith(f"{plain_name}["):
+        return None  # about something that the value has, such as `user.name`
+    if key != plain_name:
+        match = re.fullmatch(rf"{re.escape(plain_name)}\[(\w+)\]", question.subject.key)
         if match is None or value.kind != "hash" or value.data is None:
             return None
         signs = {text[:1] for text in re.findall(rf"\[\s*([:'\"]{match[1]}\b)", question.text)}

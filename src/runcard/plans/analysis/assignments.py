@@ -4,6 +4,7 @@ After `survey = a || b`, a condition on `survey` is one on `a` and `b`: a plan m
 `survey`. A value that tells nothing (the result of a call) leaves the variable a subject of its own.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from runcard.plans.analysis.questions import (
     negation,
 )
 from runcard.plans.analysis.subjects import unwrapped
-from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of
 
 _MAX_ASSIGNMENTS = 4
 _MAX_DEPTH = 20
@@ -51,6 +52,11 @@ _MAKERS = {
     "to_s",
     "to_a",
 }
+# What fills a list, hash or text in place: `x << 1`, `x[:a] = 1`, `x.push(1)`, `x.merge!(y)`, `fill(x)`.
+_FILLING = (
+    r"(?<![\w.@]){name}\s*(?:<<|\+=|\[[^\]]*\]\s*(?:\|\||\+)?=(?![=~])"
+    r"|\.(?:\w+!|push|append|add|concat|store|unshift|prepend|insert|update|replace)\b)|[(,]\s*{name}\s*[,)]"
+)
 _SEQUENCES = {"begin", "then", "else", "parenthesized_statements", "body_statement", "block_body"}
 
 
@@ -123,17 +129,16 @@ class PresenceReader:
             self._reading.discard(name)
 
     def _folded(self, variable: Node, known: list[VariableAssignment], predicate: str | None) -> Truth:
-        truth: Condition | bool = False  # a local variable that was not assigned is nil
-        unclear = 0
-        if variable.type != "identifier" and self._assignments.path_to(known[0]):
-            return None  # it may have had a value before
+        truth, unclear = self._before(variable, known[0], predicate), 0
+        if truth is None:
+            return None
         for assignment in known:
             path = self._assignments.path_to(assignment)
             if path is None:
                 return None
             if _contradicts(path, self._assignments.path):
                 continue
-            value = self.of_value(assignment.value, predicate)
+            value = self._assigned(variable, assignment.value, predicate)
             if value is None:
                 unclear += 1
                 value = self._ask(variable, predicate)
@@ -147,6 +152,28 @@ class PresenceReader:
             truth = chosen(made, value, truth)
         is_plain = unclear == 1 and len(known) == 1 and not self._assignments.path_to(known[0])
         return None if is_plain else truth
+
+    def _before(self, variable: Node, first: VariableAssignment, predicate: str | None) -> Truth:
+        """Whether a variable is present before its first assignment; None: it cannot be told."""
+        if variable.type != "identifier":
+            return None if self._assignments.path_to(first) else False
+        if is_parameter(self._code, variable):
+            return self._ask(variable, predicate)
+        return False  # a local variable that was not assigned is nil
+
+    def _assigned(self, variable: Node, value: Node | None, predicate: str | None) -> Truth:
+        truth = self.of_value(value, predicate)
+        is_open = truth is False and predicate is not None and self._is_filled_later(variable, value)
+        return None if is_open else truth
+
+    def _is_filled_later(self, variable: Node, value: Node | None) -> bool:
+        """Whether a variable begins as an empty list, hash or text that other code fills: `errors << message`."""
+        plain = unwrapped(self._code, value) if value is not None else None
+        if plain is None or plain.type not in _FILLED or plain.named_child_count:
+            return False
+        name = re.escape(self._code.text_of(variable))
+        method = _enclosing_method(variable)
+        return re.search(_FILLING.format(name=name), self._code.text_of(method)) is not None
 
     def of_value(self, node: Node | None, predicate: str | None, depth: int = 0) -> Truth:
         """When the value of an expression is present; None: only the expression itself can tell."""
@@ -204,8 +231,33 @@ class PresenceReader:
         if node.type in _FILLED:
             return predicate is None or bool(node.named_child_count)
         method = field_of(node, "method") if node.type == "call" else None
-        is_made = method is not None and self._code.text_of(method) in _MAKERS
+        is_made = method is not None and self._code.text_of(method) in _MAKERS and not _passes_block(node)
         return True if is_made and predicate is None else None
+
+
+def _passes_block(call: Node) -> bool:
+    """`list.find { … }` may find nothing, unlike `Model.find(id)`."""
+    arguments = children(field_of(call, "arguments"))
+    return field_of(call, "block") is not None or any(each.type == "block_argument" for each in arguments)
+
+
+def is_parameter(code: Code, variable: Node) -> bool:
+    """Whether a variable is a parameter of its method, or of a block around it."""
+    name, at = code.text_of(variable), variable.parent
+    while at is not None:
+        for parameter in children(field_of(at, "parameters")):
+            named = field_of(parameter, "name") or parameter
+            if named.type == "identifier" and code.text_of(named) == name:
+                return True
+        at = None if at.type in METHODS else at.parent
+    return False
+
+
+def _enclosing_method(node: Node) -> Node:
+    at = node
+    while at.parent is not None and at.type not in METHODS:
+        at = at.parent
+    return at
 
 
 def _contradicts(path: Path, here: Path) -> bool:

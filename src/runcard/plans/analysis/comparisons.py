@@ -2,8 +2,9 @@
 
 import re
 
+from runcard.plans.analysis.phrases import article
 from runcard.plans.analysis.questions import ABSENT, Bounds, Cut, Interval, Threshold
-from runcard.plans.analysis.subjects import LONGEST_NAME, one_line, slug, unwrapped
+from runcard.plans.analysis.subjects import LONGEST_CODE, LONGEST_NAME, one_line, slug, unwrapped
 from runcard.plans.analysis.vocabulary import PRESENCES
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import underscore
@@ -82,6 +83,20 @@ class Comparisons:
             return self.list_names(inner[0]) or self.names(inner[0])
         known = None if kind in {"range", "array"} else self._literals.value(node)
         return [self._name(node, known)]
+
+    def texts(self, node: Node, *, is_kind: bool) -> dict[str, str]:
+        """What the states of a pattern read like, where their names do not tell: classes, constants, empty texts."""
+        plain = unwrapped(self._code, node)
+        inner = children(plain)
+        if plain.type in {"pattern", "alternative_pattern"}:
+            return {name: text for part in inner for name, text in self.texts(part, is_kind=is_kind).items()}
+        text = one_line(self._text_of(plain))
+        if plain.type == "string" and not inner:
+            return {"empty_string": "an empty string"}
+        if plain.type not in _CONSTANTS or len(text) > LONGEST_CODE:
+            return {}
+        is_class = not text.rpartition("::")[2].isupper() and is_kind
+        return dict.fromkeys(self.names(plain), article(text) if is_class else text)
 
     def list_names(self, node: Node) -> list[str]:
         """The names of the values of a literal list or a constant list; empty for any other expression."""

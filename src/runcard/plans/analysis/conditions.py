@@ -5,7 +5,7 @@ from dataclasses import replace
 from runcard.plans.analysis.assignments import Assignments, PresenceReader
 from runcard.plans.analysis.comparisons import AND, KINDS, OR, ORDERINGS, SIGNS
 from runcard.plans.analysis.declared_values import ConditionContext
-from runcard.plans.analysis.expression_questions import ExpressionQuestions, noun_of, pair_wording
+from runcard.plans.analysis.expression_questions import ExpressionQuestions, pair_wording
 from runcard.plans.analysis.method_source import PredicateGuard, read_predicate
 from runcard.plans.analysis.phrases import (
     being,
@@ -87,8 +87,7 @@ class Conditions(ExpressionQuestions):
             and (left := field_of(node, "left"))
             and (right := field_of(node, "right"))
         ):
-            linked = self._presences.of_value(right, None)
-            return _condition(linked) if linked is not None else self._presence_question(node, left, None)
+            return self._assigned(node, left, right)
         if node.type == "operator_assignment" and (left := field_of(node, "left")):
             return self._presence_question(node, left, None)
         if node.type == "rescue_modifier" and (body := field_of(node, "body")):
@@ -101,6 +100,13 @@ class Conditions(ExpressionQuestions):
         if node.type in _VARIABLES:
             return self._variable(node)
         return self._call(node) if node.type == "call" else self._truth(node)
+
+    def _assigned(self, node: Node, left: Node, right: Node) -> Condition | None:
+        """`if user = find(id)`."""
+        linked = self._presences.of_value(right, None)
+        if linked is not None:
+            return _condition(linked)
+        return self._named_after(right, self._presence_question(node, left, None))
 
     def _variable(self, node: Node) -> Condition | None:
         linked = self._presences.of_variable(node, None)
@@ -255,10 +261,8 @@ class Conditions(ExpressionQuestions):
         condition, operator = self._presence(node, left, None), field_of(node, "operator")
         if not isinstance(condition, Question):
             return condition
-        return replace(
-            condition,
-            text=f"{one_line(self._text_of(left))} {self._text_of(operator) if operator else '||='}",
-        )
+        text = f"{one_line(self._text_of(left))} {self._text_of(operator) if operator else '||='}"
+        return replace(condition, text=text, wording=None)
 
     def _method_call(self, node: Node, name: str, receiver: Node | None) -> Condition | None:
         arguments = children(field_of(node, "arguments"))
@@ -304,9 +308,9 @@ class Conditions(ExpressionQuestions):
         if self.comparisons.is_value(value):
             return None  # a list that has a certain value: a predicate of the list
         subject, other = subject_of(self._code, value), subject_of(self._code, listed)
-        pair, noun = Pair("included", "excluded"), noun_of(subject.name)
+        pair, noun = Pair("included", "excluded"), subject.noun
         wording = pair_wording(
-            noun, pair, *(f"{being(noun)} {word} {noun_of(other.name)}" for word in ("in", "not in"))
+            noun, pair, *(f"{being(noun)} {word} {other.noun}" for word in ("in", "not in"))
         )
         question = self._pair(node, subject, f"in_{other.name}", pair)
         return replace(question, key=("pair", f"{subject.key}.in({other.key})"), wording=wording)

@@ -1,17 +1,32 @@
 """English words that tell the parts of a name apart: verbs, adjectives, and nouns with the endings of adjectives."""
 
 VERBS = frozenset(
-    """build calculate clean compare compute convert detect extract fetch format generate get load lookup merge normalize
-    parse perform process query register resolve retrieve sanitize search transform update upload accept access add affect allow answer apply approve ask attend authorize belong block break bypass call
-    cancel capture change check collect complete confirm contain continue cost cover create customize delete
-    deliver depend deserve destroy differ display enable end equal exceed exclude exist expect expire export
-    fail fit follow force grant handle happen hide hold ignore import include inherit intersect keep know lack
-    lead leave limit live lock look love make manage match mean mention miss need notify occur offer open
-    overlap overwrite own pass pay permit play point possess prefer prevent print provide publish read receive
-    redirect refund refuse reject relate remain remove render repeat reply represent require resemble respond
-    return run save see seem select sell send serve share ship show skip smell sort sound stand start stay stop
-    store succeed suit support take taste tell track trust try use validate verify vote wait want watch wish
-    work write""".split()  # noqa: SIM905 - a list of words reads better as a text
+    """abort accept access acquire act activate adapt add adjust affect allocate allow amend announce answer append
+    apply approve ask assign assume attach attempt attend authorize avoid await become behave belong bind
+    block boot break bring broadcast build bypass calculate call cancel capitalize capture carry catch
+    change check choose clean clear close coerce collapse collect combine come commit compare compile
+    complete comply compress compute confirm conflict conform connect consist consume contain continue
+    convert convey correspond cost cover create customize deactivate decode decorate decrypt defer define
+    delete deliver demand deny depend deploy derive describe deserve destroy detect determine differ disable
+    disallow discard disconnect display download drop edit embed emit enable encode encrypt end enforce
+    enqueue ensure enter equal escape evaluate exceed exclude exist exit expand expect expire explain export
+    expose extend extract fail fetch find finish fit flatten flush follow forbid force forget format forward
+    fulfill gain generate get go grant grow handle happen help hide hold identify ignore implement imply
+    import impose include inherit inject insert inspect install instantiate interpolate intersect invite
+    invoke join keep know lack lead leave lie limit listen live load lock logout look lookup love maintain
+    make manage match mean mention merge migrate miss modify move mutate need negate normalize notify
+    observe occur offer omit open overlap override overwrite own paginate parse pass pay perform permit
+    persist pick ping play point possess prefer prepare prepend preserve prevent print prioritize proceed
+    process produce prompt propagate propose protect provide publish pull purge push query quit raise reach
+    read rebuild receive recover redirect reduce refer reflect refresh refund refuse register reject relate
+    release reload rely remain remember remove rename render reopen repeat replace reply represent require
+    resemble resend reset resolve respond restart restore restrict retain retrieve retry return reuse revert
+    revoke rewrite rotate run sanitize satisfy save scan schedule search see seem select sell send serialize
+    serve set share ship show sign simulate skip sleep smell sort sound spawn specify split stand start stay
+    stop store strip submit subscribe succeed suit support suppress survive suspend swap switch sync take
+    taste tell terminate throw toggle touch track transform translate traverse treat trigger trim truncate
+    trust try turn unlock unsubscribe unwrap update upgrade upload use validate vary verify visit vote wait
+    want warn watch wish work wrap write yield""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 ADJECTIVES = frozenset(
     """absent active adult alive alone available bad begun better big blank bound broken built busy cheap chosen
@@ -35,15 +50,22 @@ NOUNS = frozenset(  # that look like adjectives
     inventory judgment king landing library list listing live mailing meeting memory merchant metric moment
     music native need objective parent participant payment percent ping plant pricing public rating repository
     restaurant ring salary secretary seed setting shipment shipping speed spring story string student summary
-    table tenant territory thing topic username variable variant""".split()  # noqa: SIM905 - a list of words reads better as a text
+    table tenant territory thing topic unless username variable variant""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 ROLES = frozenset(  # nouns that a single predicate asks for: `user.admin?`
-    """admin administrator author bot buyer child collaborator contributor copy creator customer descendant draft duplicate
-    editor father friend guest host leader leaf manager member moderator mother organizer owner parent participant
-    publisher reader recipient reporter resident reviewer root seller sender student subscriber superuser teacher
+    """admin administrator author bot buyer child collaborator contributor copy creator customer descendant directory draft duplicate
+    editor father file folder friend guest host leader leaf manager member moderator mother organizer owner parent participant
+    publisher reader recipient reporter resident reviewer root seller sender student subscriber superuser symlink teacher
     template user visitor winner writer""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 FLAGS = frozenset(  # adjectives that are the name of a flag
     """active admin anonymous default dirty disabled enabled force hidden invalid local private public remote silent
     suspicious terminal valid verbose visible""".split()  # noqa: SIM905 - a list of words reads better as a text
+)
+NOUN_VERBS = frozenset(  # verbs that are nouns as often
+    """access answer attempt block build call change check commit cost cover display download drop end exit export force format
+    help import limit lock look lookup match move need offer ping play point print process prompt push query reach read
+    refund register release reply return run schedule search set share ship sign sort sound split stand start stay stop
+    store support switch touch track trigger trust turn update upload use visit vote wait watch wish work
+    yield""".split()  # noqa: SIM905 - a list of words reads better as a text
 )

@@ -9,14 +9,18 @@ from runcard.plans.analysis.declared_values import ConditionContext
 from runcard.plans.analysis.phrases import (
     PREPOSITIONS,
     Phrases,
+    about_named,
+    actor_phrase,
     article,
     being,
     flag_phrases,
     gerund,
+    phrases_about,
     predicate_phrases,
     quantity_phrases,
     result_phrases,
     setting_phrases,
+    with_actor,
 )
 from runcard.plans.analysis.questions import (
     ABSENT,
@@ -33,6 +37,7 @@ from runcard.plans.analysis.subjects import (
     Subject,
     argument_nouns,
     argument_words,
+    is_element,
     is_plain,
     name_of,
     one_line,
@@ -60,6 +65,9 @@ _VARIABLES = {"identifier", "instance_variable"}
 _QUANTITIES = {"any", "all", "none", "one"}
 _SETTINGS = {"setting", "settings", "config", "configuration", "features", "flags"}
 _COUNTS = {"size", "length", "count"}
+_NAMING = {"call", "element_reference", "identifier"}  # values that name a variable
+_FILE_PREDICATES = {"directory", "file", "symlink", "executable"}
+_FILES = {"File", "Dir", "FileTest", "Pathname", "IO"}  # whose predicates are about their argument
 _SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
 _TAKES_ARGUMENT = {
     "include",
@@ -74,6 +82,14 @@ _TAKES_ARGUMENT = {
     "end_with",
 }
 
+_BEING = (
+    "is ",
+    "are ",
+    "was ",
+    "were ",
+    "has the key ",
+    "have the key ",
+)  # states are named after the predicate
 _OF_ITSELF = {"self": "self", "self.class": "its own class"}
 
 
@@ -126,9 +142,18 @@ class ExpressionQuestions:
         if value is None:
             return subject
         assigned = subject_of(self._code, value)
-        if len(subject.key) <= _SHORT and value.type in {"call", "element_reference", "identifier"}:
-            subject = replace(subject, name=assigned.name)
+        if len(subject.key) <= _SHORT and value.type in _NAMING:
+            subject = replace(subject, name=assigned.name, noun=assigned.noun)
         return replace(subject, key=assigned.key) if is_plain(self._code, value) else subject
+
+    def _named_after(self, value: Node, question: Question) -> Question:
+        """The question about a variable that the condition assigns; one of one or two letters is named after its value."""
+        if len(question.subject.key) > _SHORT or value.type not in _NAMING:
+            return question
+        assigned = subject_of(self._code, value)
+        subject = replace(question.subject, name=assigned.name, noun=assigned.noun)
+        wording = self._result_wording(unwrapped(self._code, value), is_flag=False)
+        return replace(question, subject=subject, name=f"{assigned.name}_present", wording=wording)
 
     def _same(self, node: Node, left: Node, right: Node) -> Question:
         """Whether two values are equal; `b == a` is the same question as `a == b`."""
@@ -137,7 +162,7 @@ class ExpressionQuestions:
         if self._pairs.setdefault(frozenset(keys), keys) != keys:
             subject, other, left, right = other, subject, right, left
         pair = Pair("equal", "different", equals=self.comparisons.threshold(right))
-        noun, second = noun_of(subject.name), _OF_ITSELF.get(self._text_of(right), noun_of(other.name))
+        noun, second = subject.noun, _OF_ITSELF.get(self._text_of(right), other.noun)
         verbs = ("equal", "differ from") if being(noun) == "are" else ("equals", "differs from")
         wording = pair_wording(noun, pair, *(f"{verb} {second}" for verb in verbs))
         question = self._pair(node, subject, f"equals_{other.name}", pair)
@@ -147,7 +172,7 @@ class ExpressionQuestions:
         """Whether a text matches a regular expression; each expression is its own question."""
         text = one_line(self._text_of(pattern))
         key = f"{subject.key}.match({self._text_of(pattern)})"
-        pair, noun = Pair("match", "no_match"), noun_of(subject.name)
+        pair, noun = Pair("match", "no_match"), subject.noun
         shown = text if len(text) <= _LONGEST_PATTERN else f"{text[:_LONGEST_PATTERN]}…"
         verbs = ("match", "do not match") if being(noun) == "are" else ("matches", "does not match")
         wording = pair_wording(noun, pair, *(f"{verb} {shown}" for verb in verbs))
@@ -162,7 +187,15 @@ class ExpressionQuestions:
             bounds = self.comparisons.intervals(patterns, is_closed=is_closed)
             return self._ask(node, subject, "range", subject.name, bounds)
         values = tuple(dict.fromkeys(name for at in patterns for name in self.comparisons.names(at)))
-        return self._value_choice(node, subject, values, is_closed=is_closed)
+        question = self._value_choice(node, subject, values, is_closed=is_closed)
+        be, is_kind = being(subject.noun), node.type in {"when", "in_clause"} or "===" in question.text
+        shown = {
+            name: text
+            for at in patterns
+            for name, text in self.comparisons.texts(at, is_kind=is_kind).items()
+        }
+        states = [pair for name, text in shown.items() for pair in _yes_and_no(name, be, text)]
+        return replace(question, wording=Wording(subject.noun, tuple(states))) if states else question
 
     def _value_choice(
         self, node: Node, subject: Subject, values: tuple[str, ...], *, is_closed: bool = False
@@ -191,9 +224,7 @@ class ExpressionQuestions:
         states = [(name, f"is {shown}") for name in names] + [
             (f"not_{name}", f"is not {shown}") for name in names
         ]
-        return replace(
-            self._value_choice(node, key, names), wording=Wording(noun_of(subject.name), tuple(states))
-        )
+        return replace(self._value_choice(node, key, names), wording=Wording(subject.noun, tuple(states)))
 
     def _predicate(self, node: Node, name: str, receiver: Node | None) -> Question:
         is_own = receiver is None or self._text_of(receiver) in {"self", "self.class"}
@@ -221,9 +252,14 @@ class ExpressionQuestions:
         ):
             extra = argument_nouns(self._code, node, is_first=word == "respond_to")
         argument = self._method_argument(node) if word == "respond_to" else self._odd_argument(node)
-        wording = self._predicate_wording(word, pair, owner, argument or noun_of(extra))
-        if word in _QUANTITIES and field_of(node, "block") is not None:
-            wording = quantity_phrases(noun_of(owner.name) if owner else "", word)
+        if argument or extra:
+            wording = self._predicate_wording(
+                word, pair, owner, argument or self._key(node) or noun_of(extra)
+            )
+        else:
+            wording = self._wording_about(node, word, pair, owner)
+        if word in _QUANTITIES and (field_of(node, "block") is not None or _passes_block(node)):
+            wording = quantity_phrases(owner.noun if owner else "", word)
         pair = _named(pair, wording, extra)
         whole = f"{owner.name}_{pair_of(word).positive}" if owner else pair_of(word).positive
         whole = f"{whole}_{extra}" if extra else whole
@@ -237,6 +273,35 @@ class ExpressionQuestions:
         if not extra and pair.holds:
             self._predicates[f"{owner.key}.{pair.positive}" if owner else pair.positive] = question
         return question
+
+    def _wording_about(self, node: Node, word: str, pair: Pair, owner: Subject | None) -> Phrases:
+        """The wording of a predicate without a literal argument: it may be about what it is called with."""
+        about = self._first_argument(node)
+        is_file = owner is not None and (owner.text in _FILES or word in _FILE_PREDICATES)
+        if about and (owner is None or is_file):
+            return self._predicate_wording(word, pair, None, "", about)
+        wording = self._predicate_wording(word, pair, owner, "")
+        if about and owner is not None and wording.subject != owner.noun:  # `mod.const_defined?(name)`
+            return about_named(wording, about)
+        actor = actor_phrase(word, about)
+        if not actor or owner is None:
+            return wording
+        return Phrases(wording.subject, *with_actor(wording, actor))
+
+    def _first_argument(self, node: Node) -> str:
+        """The first argument of a call, if it is a value with a name."""
+        arguments = children(field_of(node, "arguments"))
+        if not arguments or unwrapped(self._code, arguments[0]).type not in _NAMING | _VARIABLES:
+            return ""
+        noun = subject_of(self._code, arguments[0]).noun
+        return noun if noun != "value" or self._text_of(arguments[0]) == "value" else ""
+
+    def _key(self, node: Node) -> str:
+        """The key that `key?("node_name")` asks for, as written."""
+        method, arguments = field_of(node, "method"), children(field_of(node, "arguments"))
+        if method is None or len(arguments) != 1 or self._text_of(method) not in {"key?", "has_key?"}:
+            return ""
+        return one_line(self._text_of(arguments[0])).strip(":'\"")
 
     def _method_argument(self, node: Node) -> str:
         """The method that `respond_to?(:to_ary)` asks for, as written."""
@@ -252,9 +317,13 @@ class ExpressionQuestions:
         return "" if _PLAIN_TEXT.fullmatch(text[1:-1]) or "#{" in text else text
 
     @staticmethod
-    def _predicate_wording(word: str, pair: Pair, owner: Subject | None, argument: str) -> Phrases:
+    def _predicate_wording(
+        word: str, pair: Pair, owner: Subject | None, argument: str, about: str = ""
+    ) -> Phrases:
         opposite = None if pair.negative == f"not_{pair.positive}" else noun_of(pair.negative)
-        noun = noun_of(owner.name) if owner else ""
+        noun = owner.noun if owner else ""
+        if about:
+            return phrases_about(about, pair.positive if not pair.holds else word, opposite)
         if noun.rpartition(" ")[2] in _SETTINGS:
             return setting_phrases(noun, word, argument)
         return predicate_phrases(noun, pair.positive if not pair.holds else word, argument, opposite)
@@ -263,7 +332,11 @@ class ExpressionQuestions:
         subject = self._subject(of)
         answer = PRESENCES[predicate] if predicate else TRUTHY
         question = self._ask(node, subject, "presence", f"{subject.name}_present", answer)
-        wording = self._result_wording(unwrapped(self._code, of), is_flag=predicate is None)
+        plain = unwrapped(self._code, of)
+        value = self.assignments.single_value(self._text_of(plain)) if plain.type in _VARIABLES else None
+        if value is not None and len(self._text_of(plain)) <= _SHORT and value.type in _NAMING:
+            plain, predicate = value, predicate or "nil?"
+        wording = self._result_wording(plain, is_flag=predicate is None)
         return replace(question, wording=wording)
 
     def _result_wording(self, node: Node, *, is_flag: bool) -> Wording | None:
@@ -283,7 +356,12 @@ class ExpressionQuestions:
         ):
             is_setting = owner.rpartition(" ")[2] in _SETTINGS
             phrases = setting_phrases(owner, name, "") if is_setting else flag_phrases(owner, name)
-        if phrases is None and node.type == "call" and method is not None:
+        if (
+            phrases is None
+            and node.type == "call"
+            and method is not None
+            and not is_element(self._code, node)
+        ):
             takes = bool(children(field_of(node, "arguments")))
             phrases = result_phrases(owner, name, takes_arguments=takes)
         if phrases is None:
@@ -298,7 +376,7 @@ class ExpressionQuestions:
             return self._predicate(node, self._text_of(node), None)
         if subject.key in self._context.flags:
             answer = Pair("enabled", "disabled")
-            wording = pair_wording(noun_of(subject.name), answer, "is true", "is false")
+            wording = pair_wording(subject.noun, answer, "is true", "is false")
             return replace(
                 self._ask(node, subject, "pair", subject.name, answer, subject.key), wording=wording
             )
@@ -361,15 +439,30 @@ class ExpressionQuestions:
     def _text(self, node: Node) -> str:
         """A condition as written; of a clause, the text before its body."""
         if node.type not in {"when", "in_clause"}:
-            return one_line(self._text_of(node))
+            return one_line(self._without_comments(node, node.end_byte))
         body, value = field_of(node, "body"), field_of(node.parent, "value") if node.parent else None
-        end = body.start_byte if body else node.end_byte
-        clause = self._code.text[node.start_byte : end].decode("utf-8", "replace")
+        clause = self._without_comments(node, body.start_byte if body else node.end_byte)
         return one_line(f"case {self._text_of(value) if value else ''} {clause}")
+
+    def _without_comments(self, node: Node, end: int) -> str:
+        """The text of a node up to a position; comments between its lines are no part of a condition."""
+        text = self._code.text[node.start_byte : end]
+        waiting = [node] if b"#" in text and b"\n" in text else []
+        while waiting:
+            at = waiting.pop()
+            if at.type == "comment" and at.end_byte <= end:
+                first, last = at.start_byte - node.start_byte, at.end_byte - node.start_byte
+                text = text[:first] + b" " * (last - first) + text[last:]
+            waiting += at.named_children
+        return text.decode("utf-8", "replace")
 
 
 def noun_of(name: str) -> str:
     return name.replace("_", " ").replace("/", " ").strip()
+
+
+def _yes_and_no(name: str, be: str, text: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (name, f"{be} {text}"), (f"not_{name}", f"{be} not {text}")
 
 
 def pair_wording(subject: str, pair: Pair, positive: str, negative: str) -> Wording:
@@ -379,10 +472,14 @@ def pair_wording(subject: str, pair: Pair, positive: str, negative: str) -> Word
 def _named(pair: Pair, wording: Phrases, extra: str) -> Pair:
     """The states of a predicate; those of a verb are its forms: `has_items` and `has_no_items`."""
     positive, negative = wording.positive, wording.negative
-    if positive.startswith(("is ", "are ", "was ", "were ")) or not wording.subject:
+    if positive.startswith(_BEING) or not wording.subject:
         ending = f"_{extra}" if extra else ""
         return Pair(f"{pair.positive}{ending}", f"{pair.negative}{ending}", pair.holds)
     return Pair(slug(positive), slug(negative), pair.holds)
+
+
+def _passes_block(node: Node) -> bool:
+    return any(part.type == "block_argument" for part in children(field_of(node, "arguments")))
 
 
 def _arguments(code: Code, node: Node) -> str:

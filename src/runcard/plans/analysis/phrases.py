@@ -7,7 +7,7 @@ include x". Only the words of names are known, so words are told apart by lists 
 import re
 from typing import NamedTuple
 
-from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUNS, ROLES, VERBS
+from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUN_VERBS, NOUNS, ROLES, VERBS
 
 _MODALS = {
     "can": "cannot",
@@ -39,8 +39,56 @@ _STATES_OF_BEING = re.compile(
     r"\w+(?:ity|tion|sion|ness|ship|ance|ence|ment|access|right|rights|permission|permissions)"
     r"|id|ids|name|email|url|token|key|password|address"
 )
+_ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|ator|izer)")
 _AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
 _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
+_SINGULARS = {
+    "alias",
+    "atlas",
+    "bias",
+    "canvas",
+    "chaos",
+    "https",
+    "lens",
+    "os",
+    "series",
+    "sms",
+    "tls",
+    "dns",
+}
+_SINGULARS |= {"yes", "aws", "css", "gps", "https", "js", "rails", "windows"}
+_AN = re.compile(  # before a vowel, as it is said: an hour, an HTML page; a user, a one-time code
+    r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu)[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour",
+    re.IGNORECASE,
+)
+_ADVERBS = {"all", "already", "also", "always", "both", "just", "never", "only", "still", "too"}
+_NOT_ADVERBS = {
+    "anomaly",
+    "apply",
+    "assembly",
+    "daily",
+    "family",
+    "monthly",
+    "reply",
+    "supply",
+    "weekly",
+    "yearly",
+}
+_ACTS = {
+    "approve",
+    "create",
+    "delete",
+    "destroy",
+    "enable",
+    "expand",
+    "generate",
+    "include",
+    "notify",
+    "publish",
+}
+_ACTS |= {"register", "remove", "save", "send", "subscribe", "submit", "sync", "validate"}
+_COUNTS = {"one": "one element", "many": "several elements"}
+_KEY_PREDICATES = {"key", "has_key"}
 
 
 class Phrases(NamedTuple):
@@ -53,12 +101,15 @@ class Phrases(NamedTuple):
 
 def is_plural(noun: str) -> bool:
     words = noun.split()
-    if not words or words[-1] in PREPOSITIONS or words[-1] == "was":
+    if not words or words[-1] in PREPOSITIONS or words[-1] == "was" or not words[-1].isalpha():
         return False
     head = next((words[at - 1] for at in range(1, len(words)) if words[at] in PREPOSITIONS), "")
     last = head or noun.rpartition(" ")[2]
     return last in _IRREGULAR_PLURALS or (
-        last.endswith("s") and not last.endswith(("ss", "us", "is", "news"))
+        last.endswith("s")
+        and len(last) > 2
+        and last not in _SINGULARS
+        and not last.endswith(("ss", "us", "is", "news"))
     )
 
 
@@ -71,7 +122,7 @@ def article(noun: str) -> str:
     """A noun phrase with its article, if it needs one."""
     if is_plural(noun):
         return noun
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return f"{'an' if _AN.match(noun) else 'a'} {noun}"
 
 
 def quantity_phrases(owner: str, word: str) -> Phrases:
@@ -97,10 +148,9 @@ def result_phrases(owner: str, method: str, *, takes_arguments: bool) -> Phrases
         return Phrases(subject, f"{being(subject)} found", f"{being(subject)} not found")
     if (
         not takes_arguments
-        or len(words) < 2
-        or words[0] not in VERBS
-        or words[0] in ADJECTIVES
-        or words[1] in PREPOSITIONS
+        or words[0] not in VERBS - ADJECTIVES
+        or (len(words) < 2 and words[0] in NOUN_VERBS | NOUNS)
+        or not PREPOSITIONS.isdisjoint(words[1:2])
     ):
         return None
     name = " ".join((gerund(words[0]), *words[1:]))
@@ -115,6 +165,9 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     words = [word for word in predicate.split("_") if word]
     if len(words) > 1 and words[0] == "is":
         words = words[1:]
+    idiom = _idiom(owner, words, argument)
+    if idiom is not None:
+        return idiom
     split = _split(words)
     subject = " ".join(filter(None, (owner, *words[:split])))
     rest = words[split:]
@@ -139,9 +192,84 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     return Phrases(subject, positive, negative)
 
 
+def _idiom(owner: str, words: list[str], argument: str) -> Phrases | None:
+    """The clauses of predicates whose words do not tell: `key?`, `one?`, `if_type?`, `auto_publish?`."""
+    predicate, subject = "_".join(words), owner or "it"
+    thing = f"the key {argument}" if predicate in _KEY_PREDICATES and argument else ""
+    thing = thing or (_COUNTS.get(predicate, "") if owner else "")
+    if thing:
+        have, do = ("have", "do") if is_plural(owner) else ("has", "does")
+        return Phrases(subject, f"{have} {thing}", f"{do} not have {thing}")
+    if len(words) < 2 or argument:
+        return None
+    if words[-1] == "type":
+        be, kind = being(owner), " ".join(words[:-1])
+        return Phrases(subject, f"{be} of type {kind}", f"{be} not of type {kind}")
+    if words[-1] in _ACTS and verb_of(words[0]) is None and not _split(words):
+        return Phrases(" ".join(filter(None, (owner, *words))), "is enabled", "is disabled")
+    return None
+
+
+def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrases:
+    """The clauses of a predicate of the object itself, which is called with a value: `duplicate?(row)`.
+
+    A verb has the value as its object ("it accepts env"); others are said of the value ("row is a duplicate").
+    """
+    own = predicate_phrases("", predicate, "", opposite)
+    if own.subject not in {"", "it"}:  # `translation_exists?(name)`
+        return about_named(own, argument)
+    actor = actor_phrase(predicate, argument)
+    if actor:
+        return Phrases(own.subject, *with_actor(own, actor))
+    if own.subject and not own.positive.startswith(("is ", "has ", "exists")):
+        is_bare = " " not in own.positive
+        return (
+            own if not is_bare else Phrases("it", f"{own.positive} {argument}", f"{own.negative} {argument}")
+        )
+    if not own.subject:
+        be = being(argument)
+        return Phrases(argument, f"{be} {own.positive}", f"{be} {own.negative}")
+    if is_plural(argument):
+        return predicate_phrases(argument, predicate, "", opposite)
+    return own._replace(subject=argument)
+
+
+def about_named(phrases: Phrases, argument: str) -> Phrases:
+    """The clauses about a thing with a name: "translation name exists"; others stay as they are."""
+    is_named = _NAMED_THINGS.search(phrases.positive) is not None
+    return phrases._replace(subject=f"{phrases.subject} {argument}") if is_named else phrases
+
+
+def actor_phrase(predicate: str, argument: str) -> str:
+    """Whom an ability is about: "visible to user", "editable by user"; empty for other predicates."""
+    if not argument or not predicate.endswith(("able", "ible")):
+        return ""
+    return f"{'to' if predicate in _TO_SOMEBODY else 'by'} {argument}" if _ACTOR.search(argument) else ""
+
+
+def with_actor(phrases: Phrases, actor: str) -> tuple[str, str]:
+    """Both predicates, with whom they are about: "visible to user" and "hidden from user"."""
+    negative = f"{phrases.negative} {actor}"
+    return f"{phrases.positive} {actor}", re.sub(r"\bhidden to\b", "hidden from", negative)
+
+
+_NAMED_THINGS = re.compile(
+    r"^(?:exists?|(?:is|are) (?:defined|enabled|set|known|registered|loaded|installed))$"
+)
+_TO_SOMEBODY = {"visible", "accessible", "available"}
+_ACTOR = re.compile(r"(?:user|person|member|account|viewer|author|owner|admin|principal|actor|role|group)$")
+
+
 def flag_phrases(owner: str, name: str) -> Phrases | None:
     """The clauses for a flag such as `@imported`, by its name; None for a name that is no flag."""
+    first, _, last = name.partition("_")
+    if last and (first in _MODALS.keys() | _AUXILIARIES):
+        return predicate_phrases(owner, name, "", None)
+    if last and first in VERBS and first not in NOUNS | ADJECTIVES | NOUN_VERBS:  # `show_all`, `use_ssl`
+        return Phrases(" ".join(filter(None, (owner, name.replace("_", " ")))), "is set", "is not set")
     last = name.rpartition("_")[2]
+    if name in VERBS and name in FLAGS:  # `force`
+        return Phrases(f"{owner} {name}".strip(), "is set", "is not set")
     if last not in FLAGS and not (last.endswith("ed") and last not in NOUNS and len(last) > len("used")):
         return None
     return predicate_phrases(owner, name, "", None)
@@ -191,6 +319,10 @@ def gerund(verb: str) -> str:
 
 def _split(words: list[str]) -> int:
     """The position of the verb or adjective, if words before it are its subject: `username_complete`."""
+    if words[0].endswith("ly") and words[0] not in _NOT_ADVERBS:  # `successfully_sent`
+        return 0
+    if len(words) == 2 and words[1].endswith("ed") and (verb_of(words[0]) or "") in NOUN_VERBS:
+        return 1  # `access_locked`, `attempts_exceeded`
     if _is_adjective(words[0]) or words[0] in _MODALS.keys() | _AUXILIARIES or _is_third_person(words[0]):
         return 0
     for at, word in enumerate(words[1:], start=1):
@@ -217,11 +349,13 @@ def _is_participle(word: str) -> bool:
 def _is_adjective(word: str) -> bool:
     if word in ADJECTIVES:
         return True
-    return bool(_ENDINGS.fullmatch(word)) and word not in NOUNS and not word.endswith("ment")
+    return bool(_ENDINGS.fullmatch(word)) and word not in NOUNS | VERBS and not word.endswith("ment")
 
 
 def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
     first, rest = words[0], " ".join(words[1:])
+    if words[1:2] == ["of"]:  # `start_of_line`
+        return f"{being(subject)} the {first} {rest}", f"{being(subject)} not the {first} {rest}"
     is_many = is_plural(subject)
     if first in _MODALS:
         return f"{first} {rest}".strip(), f"{_MODALS[first]} {rest}".strip()
@@ -246,8 +380,11 @@ def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
 
 def _being_phrase(words: list[str], subject: str) -> tuple[str, str]:
     text, be = " ".join(words), being(subject)
+    if len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly")):
+        return f"{be} {text}", f"{be} not {text}"
     is_single = len(words) == 1 or words[1] in PREPOSITIONS
-    if words[0] in ROLES and is_single and not is_plural(subject):
+    is_role = words[0] in ROLES or (_ROLE_ENDINGS.fullmatch(words[0]) and words[0] not in ADJECTIVES | VERBS)
+    if is_role and is_single and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     is_state = _is_adjective(words[0]) if is_single else _is_adjective(words[-1]) or _is_participle(words[0])
     if not is_state and is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:

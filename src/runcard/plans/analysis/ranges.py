@@ -1,11 +1,12 @@
 """The states of a range: the number line, cut at every threshold in a comparison."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from runcard.plans.analysis.questions import Bounds, Cut, Interval, Threshold
-from runcard.plans.analysis.subjects import slug
+from runcard.plans.analysis.subjects import LONGEST_CODE, slug
 from runcard.plans.analysis.vocabulary import is_count, is_supply
 from runcard.plans.ruby.rails import underscore
 
@@ -35,10 +36,52 @@ class NumberLine(NamedTuple):
         pairs = itertools.pairwise(ends)
         return {name: _comparison(low, high) for name, (low, high) in zip(self.names, pairs, strict=True)}
 
+    def phrases(self, be: str, name: str) -> dict[str, str]:
+        """What segments with thresholds in their names read like: `is above Setting.limit`, `is before 1.day.ago`."""
+        ends = [None, *self.cuts, None]
+        is_time = _is_time(name, self.cuts)
+        return {
+            segment: f"{be} {text}"
+            for segment, (low, high) in zip(self.names, itertools.pairwise(ends), strict=True)
+            if segment.startswith(_BOUNDED) and (text := _phrase(low, high, is_time=is_time))
+        }
+
     def _position(self, cut: Cut) -> int:
         if cut in self.cuts:
             return self.cuts.index(cut)
         return self.cuts.index(_next_integer(cut))
+
+
+_BOUNDED = ("up_to_", "below_", "above_", "at_least_")
+_TIMES = {"at", "on", "date", "time", "day", "timestamp", "deadline"}
+_TIME = re.compile(r"\b(?:Time|Date|DateTime|today|now|ago|from_now)\b")
+
+
+def _is_time(name: str, cuts: Sequence[Cut]) -> bool:
+    last = name.rpartition("_")[2]
+    is_named = last in _TIMES or last.endswith("time")
+    return any(_TIME.search(cut.threshold.text) for cut in cuts) or (
+        is_named and all(cut.threshold.number is None for cut in cuts)
+    )
+
+
+def _phrase(low: Cut | None, high: Cut | None, *, is_time: bool) -> str:
+    """A segment with one end; a time is before or after another."""
+    cut = low or high
+    if cut is None or (low is not None and high is not None) or cut.threshold.number is not None:
+        return ""
+    words = ("below", "up to", "at least", "above")
+    if is_time:
+        words = ("before", "not after", "not before", "after")
+    word = words[cut.is_above + (2 if high is None else 0)]
+    return f"{word} {_shown(cut.threshold.text)}"
+
+
+def _shown(text: str) -> str:
+    """A threshold in a sentence: a variable as words, other code as it is."""
+    if re.fullmatch(r"@{0,2}[a-z_]\w*", text):
+        return text.lstrip("@").replace("_", " ").strip()
+    return text if len(text) <= LONGEST_CODE else f"{text[:LONGEST_CODE]}…"
 
 
 def _comparison(low: Cut | None, high: Cut | None) -> str:

@@ -17,11 +17,27 @@ _TRY = re.compile(r"\.try\(:(\w+)\)")
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
 _CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze", "try"}
+_CONVERTERS = {"Array", "String", "Integer", "Float"}  # `Array(x)`
+LONGEST_CODE = 50
 _QUERIES = {"where", "new"}  # not said: a query is named by its keys
 _KEYED = {"params": "param", "options": "option", "opts": "option"}  # `params[:id]` is the id param
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
 _LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
+_NAMED = {"identifier", "instance_variable", "class_variable", "constant", "scope_resolution", "self"}
+_KEYS = {"simple_symbol", "string", "hash_key_symbol", "constant"}
+_OPERATIONS = {
+    "subshell",
+    "conditional",
+    "binary",
+    "unary",
+    "array",
+    "hash",
+    "string_array",
+    "symbol_array",
+    "range",
+}
+_ELEMENTS = {"delete", "fetch", "dig"}  # `options.delete(:id)` is the id option, as `options[:id]`
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +48,7 @@ class Subject:
     name: str
     text: str
     root: str  # the variable or method that it begins with; empty if there is none
+    noun: str = ""  # what it reads like; empty: like its name
 
 
 def subject_of(code: Code, node: Node) -> Subject:
@@ -40,7 +57,31 @@ def subject_of(code: Code, node: Node) -> Subject:
         plain = field_of(plain, "left") or plain
     key = _BLANKS.sub("", code.text_of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
     key = _TRY.sub(r".\1", _KEY.sub(lambda match: f"[{match[1] or match[2]}]", key))
-    return Subject(key, name_of(code, plain), one_line(code.text_of(node)), _root(code, plain))
+    noun = noun_phrase(code, plain)
+    return Subject(key, name_of(code, plain), one_line(code.text_of(node)), _root(code, plain), noun)
+
+
+def noun_phrase(code: Code, node: Node) -> str:
+    """An expression in a sentence: its words, or the code itself where words would not tell what it is."""
+    text = one_line(code.text_of(node))
+    if node.type == "self":
+        return "it"
+    is_code = len(text) <= LONGEST_CODE and _is_code(code, node)
+    return text if is_code else name_of(code, node).replace("_", " ")
+
+
+def _is_code(code: Code, node: Node) -> bool:
+    """Whether an expression has an operator, a computed key or index, or a name that is no word: `$?`, `list[i]`."""
+    at: Node | None = node
+    while at is not None and at.type in {"call", "element_reference"}:
+        owner = field_of(at, "object")
+        keys = [part for part in children(at) if part != owner] if at.type == "element_reference" else []
+        if any(part.type not in _KEYS for part in keys):
+            return True
+        at = field_of(at, "receiver") or owner
+    if at is None or at.type in _NAMED | _LITERALS:
+        return at is not None and code.text_of(at) == "ENV"
+    return at.type in _OPERATIONS or at.type == "global_variable"
 
 
 def unwrapped(code: Code, node: Node) -> Node:
@@ -53,6 +94,12 @@ def unwrapped(code: Code, node: Node) -> Node:
         if kind != "call":
             return node
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
+        arguments = children(field_of(node, "arguments"))
+        if receiver is None and method is not None and method.type == "constant" and len(arguments) == 1:
+            if code.text_of(method) not in _CONVERTERS or arguments[0].type in _NOT_NOUNS:
+                return node
+            node = arguments[0]
+            continue
         if receiver is None or method is None or code.text_of(method) not in _CONVERSIONS - {"try"}:
             return node
         node = receiver
@@ -117,6 +164,7 @@ def _words(code: Code, node: Node) -> list[str]:
     """The words of an expression, the outermost call last; without recursion."""
     words: list[str] = []
     at: Node | None = node
+    is_keyed = node.type == "element_reference"
     while at is not None:
         kind = at.type
         if kind == "call":
@@ -124,6 +172,8 @@ def _words(code: Code, node: Node) -> list[str]:
             name = code.text_of(method).rstrip("?!") if method else ""
             if name == "class" and receiver is not None and receiver.type == "self":
                 name = ""
+            if is_element(code, at):
+                name, is_keyed = "", is_keyed or at == node
             words += [
                 *reversed(_argument_words(code, at, name)),
                 "" if name in _CONVERSIONS | _QUERIES else name,
@@ -142,8 +192,21 @@ def _words(code: Code, node: Node) -> list[str]:
         else:
             words.append(_word(code, at))
             at = None
-    ending = _KEYED.get(words[-1]) if node.type == "element_reference" and len(words) > 1 else None
+    ending = _KEYED.get(words[-1]) if is_keyed and len(words) > 1 else None
     return [*words[-2::-1], ending] if ending else words[::-1]
+
+
+def is_element(code: Code, call: Node) -> bool:
+    """Whether a call takes an element by its key: `options.delete(:id)`."""
+    method, receiver = field_of(call, "method"), field_of(call, "receiver")
+    first = next(iter(children(field_of(call, "arguments"))), None)
+    return (
+        method is not None
+        and code.text_of(method) in _ELEMENTS
+        and receiver is not None
+        and first is not None
+        and first.type in _KEYS - {"constant"}
+    )
 
 
 def _is_query(code: Code, node: Node) -> bool:

@@ -31,7 +31,7 @@ _OPPOSITES = {
 _POSITIVE = {negative: positive for positive, negative in _OPPOSITES.items()}
 _POSITIVE |= {f"un{word}": word for word in ("paid", "read", "known", "seen", "sent")}
 _POSITIVE |= {"missing": PRESENT}
-_UNDONE = re.compile(r"un(?!ited|ified)\w{3,}ed")  # unverified, unpublished
+_UNDONE = re.compile(r"un(?!ited|ified)[a-z]{3,}ed")  # unverified, unpublished
 _NEGATING = ("not_", "no_", "non_", "isnt_")
 
 # Methods called for their effect, whose result tells whether they succeeded.

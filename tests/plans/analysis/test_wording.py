@@ -1,0 +1,103 @@
+"""What states read like: English where names allow it, else the code itself."""
+
+from pathlib import Path
+
+import pytest
+
+from runcard.plans.analysis import analyze
+from runcard.plans.plan_files import MethodRef
+from runcard.plans.spec_contexts import contexts_of
+
+
+def wordings(tmp_path: Path, body: str) -> list[str]:
+    source = tmp_path / "subject.rb"
+    source.write_text(f"class Subject\n  def call(value)\n    {body}\n  end\nend\n")
+    (tmp_path / "Gemfile").touch()
+    plan = analyze(str(source), MethodRef(method="call")).plan
+    worded = [each["wording"] for each in plan["characteristics"]]
+    return [f"{each['subject']}: {' / '.join(each['states'].values())}" for each in worded]
+
+
+@pytest.mark.parametrize(
+    ("condition", "wording"),
+    [
+        # A predicate that is called with a value is about the value.
+        ("duplicate?(row)", "row: is a duplicate / is not a duplicate"),
+        ("required?(row)", "row: is required / is not required"),
+        ("first_line?(node, lines)", "node: is a first line / is not a first line"),
+        ("accept?(env)", "it: accepts env / does not accept env"),
+        ("translation_exists?(name)", "translation name: exists / does not exist"),
+        ("File.exist?(path)", "path: exists / does not exist"),
+        ("issue.visible?(user)", "issue: is visible to user / is hidden from user"),
+        ("row.key?('node_name')", "row: has the key node_name / does not have the key node_name"),
+        # Code, where words would not tell.
+        ("session[key].nil?", "session[key]: is present / is absent"),
+        ("ENV['HOME']", "ENV['HOME']: is present / is absent"),
+        ("$?.exitstatus == 0", "$?.exitstatus: is 0 / is not 0"),
+        ("node == list[0]", "node: equals list[0] / differs from list[0]"),
+        ("size > Setting.max.to_i.kilobytes", "size: is above Setting.max.to_i.kilobytes / is up to Setting.max.to_i.kilobytes"),
+        ("row == 'a__b__'", "row: is a__b__ / is not a__b__"),
+        # Times are before or after each other.
+        ("locked_at < 2.days.ago", "locked at: is before 2.days.ago / is not before 2.days.ago"),
+        # Classes and constants as they are written.
+        ("kind == Shop::Order", "kind: is Shop::Order / is not Shop::Order"),
+        ("row == ''", "row: is an empty string / is not an empty string"),
+        # Flags, verbs, adverbs, types.
+        ("show_all", "show all: is set / is not set"),
+        ("is_raw", ": raw / not raw"),
+        ("node.if_type?", "node: is of type if / is not of type if"),
+        ("disable_warnings?", "it: disables warnings / does not disable warnings"),
+        ("auto_publish?", "auto publish: is enabled / is disabled"),
+        ("start_of_line?", "it: is the start of line / is not the start of line"),
+        ("access_locked?", "access: is locked / is not locked"),
+        ("successfully_sent?(mail)", "mail: is successfully sent / is not successfully sent"),
+        ("unlock_strategy_enabled?", "unlock strategy: is enabled / is not enabled"),
+        ("rows.any?(&:late?)", ": some rows match / no rows match"),
+        ("options.delete(:url)", "url option: is present / is absent"),
+        ("Array(rows).empty?", "rows: are present / are empty"),
+        ("Aruba.platform.directory?(path)", "path: is a directory / is not a directory"),
+        ("mod.const_defined?(name)", "mod const name: is defined / is not defined"),
+        ("node.assignment?", "node: is an assignment / is not an assignment"),
+        ("force", "force: is set / is not set"),
+        ("mtime > orig", "mtime: is after orig / is not after orig"),
+        ("`ls #{path}`.empty?", "`ls #{path}`: is present / is empty"),
+        ("rows.one?", "rows: have one element / do not have one element"),
+        ("user.user?", "user: is a user / is not a user"),
+    ],
+)  # fmt: skip
+def test_a_condition_reads_like_a_sentence(condition: str, wording: str, tmp_path: Path) -> None:
+    assert wordings(tmp_path, f"puts 1 if {condition}") == [wording]
+
+
+def test_a_short_variable_reads_like_its_value(tmp_path: Path) -> None:
+    assert wordings(tmp_path, "(s = value['size']) ? 1 : 2") == ["value size: is present / is absent"]
+
+
+def test_a_setting_that_is_set_by_default_is_not_a_switch(tmp_path: Path) -> None:
+    assert wordings(tmp_path, "Config.profile ||= value") == ["config profile: is present / is absent"]
+
+
+def test_classes_of_a_case_have_their_names(tmp_path: Path) -> None:
+    body = "case value\n when Array then 1\n when Shop::Order then 2\n end"
+    assert wordings(tmp_path, body) == ["value: is an Array / is a Shop::Order"]
+
+
+def test_predicates_of_an_elsif_read_like_predicates(tmp_path: Path) -> None:
+    body = "if value.admin? then 1\n elsif value.int_type? then 2\n end"
+    assert wordings(tmp_path, body) == ["value: is an admin / is of type int / is something else"]
+
+
+def test_two_calls_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    found = wordings(tmp_path, "state(1) ? 1 : 2\n state(value) ? 3 : 4\n state(other) ? 5 : 6")
+    assert len({each.partition(":")[0] for each in found}) == 3
+
+
+def test_what_is_no_noun_is_not_said_after_with(tmp_path: Path) -> None:
+    source = tmp_path / "subject.rb"
+    source.write_text(
+        "class S\n  def call(v)\n    puts 1 if v.a\n    puts 2 if v.paid_at\n    puts 3 if v[k]\n  end\nend\n"
+    )
+    (tmp_path / "Gemfile").touch()
+    contexts = contexts_of(analyze(str(source), MethodRef(method="call")).plan["characteristics"])
+    nested = {each.description for context in contexts for each in context.walk()}
+    assert {"and v paid at is present", "and v[k] is present"} <= nested
