@@ -12,6 +12,7 @@ from runcard.catalog import filling
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import FillResult, FoundRecord, Progress
 from runcard.catalog.rows import RecordRows
+from runcard.errors import StoreError
 from runcard.parallel.calls import CallThreads
 from runcard.parallel.current_cluster import current_cluster
 from runcard.store import layout
@@ -25,11 +26,13 @@ _BATCH = 10 * _AT_ONCE  # records that are written at once
 
 
 def fill_remote(database: CatalogDatabase, url: str, progress: Progress | None = None) -> FillResult:
-    """Bring the rows of a folder of archives up to date; raises RuncardError if it cannot be listed."""
+    """Bring the rows of a folder of archives up to date; raises RuncardError if it cannot be listed, or never had any."""
     folder = RemoteFolder(url)
     store = str(folder.url)
-    number = filling.store_number(database, store)
     places = {place.text: place for place in _places(folder)}
+    if not places and store not in filled_folders(database):
+        raise StoreError(f"there are no archives at {store} or below", hint="check the bucket and the prefix")
+    number = filling.store_number(database, store)
     known = filling.fingerprints(database, number)
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
     first, done = database.take_numbers(len(changed)) if changed else 0, 0

@@ -60,6 +60,12 @@ def test_what_changes_behind_our_back_is_found_and_named(
     )  # without its index, it is read as a whole
 
 
+def test_index_of_a_mistyped_prefix_is_an_error(cli: Cli, folder: str) -> None:
+    result = cli("index", f"{folder}/nowhere")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"Error: there are no archives at {folder}/nowhere or below")
+
+
 def test_index_makes_rows_that_are_found_by_id(cli: Cli, here: Path, folder: str, run: Path) -> None:
     run_id = json.loads((run / "metadata.json").read_bytes())["generation"]["run_id"]
     url = archived(cli, run, folder)
