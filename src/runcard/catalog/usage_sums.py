@@ -117,7 +117,7 @@ def _rows_of_totals(
     """The same by the sums that are kept, without the records that are left out; None where they cannot tell."""
     if len(wanted.left_out) > _MOST_LEFT_OUT:
         return None
-    found = totals.rows(database)
+    found = _kept_rows(database, totals)
     if found is None:
         return None
     added: dict[tuple[Any, ...], list[int]] = {}
@@ -125,12 +125,22 @@ def _rows_of_totals(
     if wanted.left_out:
         of_these = UsageFilter(wanted.since, only=wanted.left_out)
         _add(added, _rows_of_usage(database, by, of_these, by_time=totals.by_time), len(by), -1)
-    if totals.cut is not None:  # a slot that begins before the time
-        part = _rows_of_usage(
-            database, by, UsageFilter(totals.cut[0], until=totals.cut[1]), by_time=totals.by_time
-        )
-        _add(added, part, len(by), 1)
     return [(*key, *sums) for key, sums in added.items() if sums[0]]
+
+
+def _kept_rows(database: CatalogDatabase, totals: TotalsQuestion) -> list[tuple[Any, ...]] | None:
+    """The sums that are kept; of a slot that begins before the time, those of shorter ones, or of its usage."""
+    found = totals.rows(database)
+    if found is None or totals.cut is None:
+        return found
+    if totals.of_cut is not None:
+        part = _kept_rows(database, totals.of_cut)
+    else:
+        since, until = totals.cut
+        part = _rows_of_usage(
+            database, totals.by, UsageFilter(since, until=until), by_time=totals.by_time
+        )
+    return None if part is None else [*found, *part]
 
 
 def _add(
