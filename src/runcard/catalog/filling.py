@@ -347,7 +347,9 @@ def _fingerprints_in(store: str, known: Mapping[str, str]) -> Iterator[tuple[str
 
     def look(name: str) -> str | None:
         fingerprint = _fingerprint(f"{store or os.curdir}/{name}")
-        return _AS_KNOWN if fingerprint is not None and fingerprint == known.get(_text_of(name)) else fingerprint
+        return (
+            _AS_KNOWN if fingerprint is not None and fingerprint == known.get(_text_of(name)) else fingerprint
+        )
 
     def look_at(names: Sequence[str], _: object) -> bytes:
         return marshal.dumps([*map(look, names)])

@@ -137,9 +137,7 @@ def _kept_rows(database: CatalogDatabase, totals: TotalsQuestion) -> list[tuple[
         part = _kept_rows(database, totals.of_cut)
     else:
         since, until = totals.cut
-        part = _rows_of_usage(
-            database, totals.by, UsageFilter(since, until=until), by_time=totals.by_time
-        )
+        part = _rows_of_usage(database, totals.by, UsageFilter(since, until=until), by_time=totals.by_time)
     return None if part is None else [*found, *part]
 
 
@@ -229,6 +227,25 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+
+
+def expensive_sessions(
+    database: CatalogDatabase, wanted: UsageFilter, limit: int
+) -> tuple[frozenset[int], int]:
+    """The records of the most expensive groups by session; and how many more groups there are. Runs are one group."""
+    where, parameters = _where(wanted)
+    costs = f"SELECT u.record, sum({_FIGURES[-1]} * 1.0) AS cost {_FROM} {where} GROUP BY u.record"
+    sql = (
+        f"SELECT {_TEXTS['session']}, count(*) OVER () FROM ({costs}) AS u {_RECORDS} GROUP BY 1 "
+        "ORDER BY coalesce(sum(u.cost), 0) DESC, 1 ASC NULLS LAST LIMIT ?"
+    )
+    found = database.rows(sql, [*parameters, limit])
+    ids = [own for own, _ in found]
+    sql = f"SELECT id FROM records WHERE kind = '{SESSION}' AND record_id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    records = {record for (record,) in database.rows(sql, (json.dumps(ids),))}
+    if None in ids:
+        records |= {record for (record,) in database.rows(f"SELECT id FROM records WHERE kind = '{RUN}'")}  # noqa: S608
+    return frozenset(records), (found[0][1] if found else 0) - len(found)
 
 
 class UsageFacts(NamedTuple):
