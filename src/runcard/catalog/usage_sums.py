@@ -236,7 +236,7 @@ def expensive_sessions(
     where, parameters = _where(wanted)
     costs = f"SELECT u.record, sum({_FIGURES[-1]} * 1.0) AS cost {_FROM} {where} GROUP BY u.record"
     sql = (
-        f"SELECT {_TEXTS['session']}, count(*) OVER () FROM ({costs}) AS u {_RECORDS} GROUP BY 1 "
+        f"SELECT {_TEXTS['session']}, count(*) OVER () FROM ({costs}) AS u {_RECORDS} GROUP BY 1 "  # noqa: S608 - as below
         "ORDER BY coalesce(sum(u.cost), 0) DESC, 1 ASC NULLS LAST LIMIT ?"
     )
     found = database.rows(sql, [*parameters, limit])
