@@ -1,5 +1,6 @@
 """The sums of usage that are kept are those of all its parts, whatever records come and go."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ QUESTIONS: list[tuple[str, ...]] = [
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
-    with CatalogDatabase(str(tmp_path / "catalog.db")) as opened:
+    with CatalogDatabase(os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")) as opened:
         yield opened
 
 

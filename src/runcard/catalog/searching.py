@@ -132,13 +132,20 @@ class _ListQuestion:
         return ask(joins_of_order)
 
     def count(self) -> int:
-        conditions = self.conditions
-        if self.table == RECORDS and conditions and all(one.records for one in conditions):
-            sql = f"SELECT count(*) FROM ({_in_all(conditions)}) AS found"  # noqa: S608 - text of our own
+        sets = [one for one in self.conditions if one.records]
+        others = [one for one in self.conditions if not one.records]
+        if self.table == RECORDS and sets and not others:
+            sql = f"SELECT count(*) FROM ({_in_all(sets)}) AS found"  # noqa: S608 - text of our own
         else:  # however many records there are, to look each of them up is fastest
-            tests = " AND ".join(one.sql.removeprefix("+") for one in conditions)
-            sql = f"SELECT count(*) {_FROM[self.table]} {f'WHERE {tests}' if tests else ''}"
-        return int(self.database.query(sql, self.parameters).fetchone()[0])
+            tests = [one.sql for one in others]
+            if self.table == RECORDS:
+                tests += [one.sql.removeprefix("+") for one in sets]
+            elif sets:
+                tests.append(f"{self.columns.record} IN ({_in_all(sets)})")
+            where = f"WHERE {' AND '.join(tests)}" if tests else ""
+            sql = f"SELECT count(*) {_FROM[self.table]} {where}"
+        parameters = [value for one in (*others, *sets) for value in one.parameters]
+        return int(self.database.query(sql, parameters).fetchone()[0])
 
 
 def _in_all(conditions: Sequence[Condition]) -> str:
