@@ -99,7 +99,7 @@ def _document(number: int, began: datetime) -> dict[str, object]:
         "errors": [],
         "resources": {"tokens": {"input": 3200, "output": 4 * (200 + number % 100)}},
         "token_source": "reported",
-        "labels": {"team": ("ux", "core", "data")[number % 3]},
+        "labels": {"team": ("ux", "core", "data")[number % 3], "tier": f"tier{number // 3 % 4}"},
         "relations": [],
     }
 

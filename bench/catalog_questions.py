@@ -35,6 +35,9 @@ QUESTIONS: dict[str, tuple[str, Filters, tuple[str, ...]]] = {
     "a status": (RECORDS, Filters(status="failed"), NEWEST),
     "a label": (RECORDS, Filters(where="label.team = ux"), NEWEST),
     "a label and a cost": (RECORDS, Filters(where="label.team = ux and cost > 0.15"), NEWEST),
+    "two labels": (RECORDS, Filters(where="label.team = ux and label.tier = tier1"), NEWEST),
+    "two labels of instances": (INSTANCES, Filters(where="label.team = ux and label.tier = tier1"), NEWEST),
+    "a word and a kind": (RECORDS, Filters(kind="session", text="ux"), NEWEST),
     "a word of a third": (RECORDS, Filters(text="ux"), NEWEST),
     "a word of all": (RECORDS, Filters(text="agent1"), NEWEST),
     "the most expensive": (RECORDS, Filters(), ("-cost",)),
@@ -59,6 +62,8 @@ COSTS: dict[str, tuple[tuple[str, ...], int | None, bool]] = {  # dimensions, si
     "by role and agent, since a time": (("role", "agent"), _MIDDLE, False),
     "by a label": (("label.team",), None, False),
     "by a label and role": (("label.team", "role"), None, False),
+    "by two labels": (("label.team", "label.tier"), None, False),
+    "by two labels, since a time": (("label.team", "label.tier"), _MIDDLE, False),
 }
 
 

@@ -106,6 +106,22 @@ def test_an_unknown_cost_is_not_zero_and_not_hidden(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("by", ["session", "label.n"])
+def test_a_limit_keeps_the_most_expensive_groups(cli: Cli, by: str) -> None:
+    for number in range(4):
+        run({"input": 1000 * (number + 1), "output": 200}, labels={"n": f"n{number}"})
+    every, limited = asked(cli, "--by", by), asked(cli, "--by", by, "--limit", "2")
+    assert limited["groups"] == every["groups"][:2]
+    assert limited["totals"] == every["totals"]
+    assert limited["more_groups"] == len(every["groups"]) - len(limited["groups"])
+    if by == "label.n":
+        assert [group["key"] for group in limited["groups"]] == [{by: "n3"}, {by: "n2"}]
+        assert "2 more groups, which the total includes." in cli("costs", "--by", by, "--limit", "2").out
+        days = asked(cli, "--by", "day,label.n", "--limit", "3")
+        assert [group["key"][by] for group in days["groups"]] == ["n1", "n2", "n3"]
+
+
+@pytest.mark.usefixtures("folder")
 def test_an_agent_without_figures_makes_the_total_a_lower_bound(cli: Cli) -> None:
     silent = {
         name: AGENTS[1][name] for name in ("instance_id", "name", "status", "created_at", "terminated_at")

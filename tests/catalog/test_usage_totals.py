@@ -1,6 +1,8 @@
 """The sums of usage that are kept are those of all its parts, whatever records come and go."""
 
+import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -8,11 +10,18 @@ from typing import Any
 
 import pytest
 
+from runcard.catalog import totals_question
 from runcard.catalog.database import CatalogDatabase, TableRows
 from runcard.catalog.session_rows import session_rows
 from runcard.catalog.tables import COLUMNS_OF, PLACE_COLUMNS, RECORD_COLUMNS
 from runcard.catalog.totals_question import totals_for
-from runcard.catalog.usage_sums import UsageFilter, _rows_of_totals, _rows_of_usage
+from runcard.catalog.usage_sums import (
+    UsageFilter,
+    _rows_of_totals,
+    _rows_of_usage,
+    expensive_sessions,
+    usage_sums,
+)
 from runcard.catalog.usage_totals import LABEL, OF_RECORDS, UsageTotals, label_value
 
 FIRST = 1_790_000_000  # seconds
@@ -24,13 +33,15 @@ QUESTIONS: list[tuple[str, ...]] = [
         ("provider", "label.team"),
         ("label.n", "tool", "model", "agent"),
         ("project", "branch", "role"),
+        ("label.team", "label.n"),
+        ("role", "label.n", "label.none", "model", "label.team"),
     ),
 ]
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
-    with CatalogDatabase(str(tmp_path / "catalog.db")) as opened:
+    with CatalogDatabase(os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")) as opened:
         yield opened
 
 
@@ -47,7 +58,7 @@ def document(random: Random) -> dict[str, Any]:
             "name": random.choice(["ann", "bob", None]),
             "role": random.choice(["architect", "general"]),
             "model": random.choice(["claude-sonnet-4-5", "gpt-5", None]),
-            "created_at": text(random, random.randrange(5 * 86_400)),
+            "created_at": text(random, random.randrange(random.choice([5, 80]) * 86_400)),
             "tokens": counts,
             "token_source": random.choice(["reported", "estimated", "partial", None]),
             "calls": random.choice([None, 1, 3]),
@@ -115,6 +126,8 @@ def test_sums_are_those_of_all_parts(database: CatalogDatabase, seed: int, zone:
         UsageFilter(since, frozenset(random.sample(present, 5))),
     ]
     answered = 0
+    for wanted in filters:
+        check_expensive_sessions(database, wanted)
     for by in QUESTIONS:
         for wanted in filters:
             for by_time in (False, True):
@@ -131,11 +144,41 @@ def test_sums_are_those_of_all_parts(database: CatalogDatabase, seed: int, zone:
     assert database.query("SELECT count(*) FROM usage_totals").fetchone() == (0,)
 
 
+def check_expensive_sessions(database: CatalogDatabase, wanted: UsageFilter) -> None:
+    def costs(wanted: UsageFilter) -> dict[str | None, int]:
+        found = usage_sums(database, ("session",), wanted, by_time=False)
+        added: Counter[str | None] = Counter()
+        for group in found:
+            added[group.key[0]] += group.cost.amount
+        return dict(sorted(added.items(), key=lambda item: (-item[1], item[0] or "")))
+
+    every = costs(wanted)
+    records, more = expensive_sessions(database, wanted, 7)
+    assert list(costs(wanted._replace(only=records)).items()) == list(every.items())[:7]
+    assert more == len(every) - 7
+    assert expensive_sessions(database, wanted, 1000)[1] == 0
+
+
+def test_labels_of_nearly_every_record_are_added_up_one_by_one(
+    database: CatalogDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(totals_question, "_MOST_ROWS", 3)
+    for number in range(1, 6):
+        ticket = document(Random(number)) | {"labels": {"ticket": str(number), "team": "ux"}}  # noqa: S311
+        ticket["instances"] = [{"instance_id": "a", "cost": 1, "created_at": "2026-01-02T00:00:00Z"}]
+        database.put(1, rows_of(number, ticket))
+    by = ("label.ticket", "label.team")
+    assert _rows_of_totals(database, totals_for(by, None, by_time=False), by, UsageFilter()) is None  # type: ignore[arg-type]
+    groups = list(usage_sums(database, by, UsageFilter(), by_time=False))
+    assert sorted(group.key for group in groups) == [(str(number), "ux") for number in range(1, 6)]
+
+
 def test_records_with_many_labels_are_added_up_one_by_one(database: CatalogDatabase) -> None:
     many = document(Random(1)) | {"labels": {f"l{number}": "x" for number in range(30)}}  # noqa: S311
     many["instances"] = [{"instance_id": "a", "cost": 1, "created_at": "2026-01-02T00:00:00Z"}]
     database.put(1, rows_of(1, many))
     for wanted in (UsageFilter(), UsageFilter(FIRST)):
-        question = totals_for(("label.l1",), wanted.since, by_time=False)
-        assert question is not None
-        assert _rows_of_totals(database, question, ("label.l1",), wanted) is None
+        for by in (("label.l1",), ("label.l1", "label.l2"), ("label.l1", "role")):
+            question = totals_for(by, wanted.since, by_time=False)
+            assert question is not None
+            assert _rows_of_totals(database, question, by, wanted) is None

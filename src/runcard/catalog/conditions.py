@@ -45,6 +45,12 @@ class Condition(NamedTuple):
     sql: str
     parameters: tuple[object, ...]
     records: str = ""  # the SELECT of the records of the catalog that it holds for, each once; empty if it is not that simple
+    parts: "tuple[Condition, ...]" = ()  # conditions that are joined by `and` to this one
+
+    @property
+    def each(self) -> "tuple[Condition, ...]":
+        """The conditions of which all must hold."""
+        return self.parts or (self,)
 
 
 def parse_condition(text: str, columns: Columns, now: Callable[[], datetime] | None = None) -> Condition:
@@ -181,7 +187,8 @@ class _ConditionParser:
         if len(parts) == 1:
             return parts[0]
         sql = f" {word.upper()} ".join(one.sql for one in parts)
-        return Condition(f"({sql})", tuple(value for one in parts for value in one.parameters))
+        each = tuple(one for part in parts for one in part.each) if word == "and" else ()
+        return Condition(f"({sql})", tuple(value for one in parts for value in one.parameters), parts=each)
 
     def _factor(self, depth: int) -> Condition:
         if depth > _DEEPEST:

@@ -14,8 +14,7 @@ from runcard.encoding import Limits, decode_json
 
 _LONGEST = 1 << 20  # bytes: longer ones are few
 _MOST_DIGITS = 4300  # of an integer that msgspec reads
-_SPACES = b" \t\r\n"
-_ESCAPES = (b"\\u0022", b"\\u003a", b"\\u003A")  # a quote or a colon, which is written as itself
+_COLONS = (b"\\u003a", b"\\u003A")  # that are written as themselves
 
 
 def decode_document(data: bytes, limits: Limits) -> Any:  # noqa: ANN401 - JSON is any plain data
@@ -26,9 +25,9 @@ def decode_document(data: bytes, limits: Limits) -> Any:  # noqa: ANN401 - JSON 
         value, written = _read_and_write()(data.decode())
     except (ValueError, RecursionError, OverflowError):  # it is wrong, or has integers that are too long
         return decode_json(data, limits)
-    # Each key is before a colon. Of a key that occurs twice one is written; other texts have as many quotes before colons as before.
-    is_same = data.translate(None, _SPACES).count(b'":') == written.count(b'":')
-    if not is_same or any(escape in data for escape in _ESCAPES):
+    # Each key has a colon. Of a key that occurs twice one is written; other texts have as many colons as before.
+    is_same = data.count(b":") == written.count(b":")
+    if not is_same or (b"\\" in data and any(colon in data for colon in _COLONS)):
         return decode_json(data, limits)
     containers = written.count(b"{") + written.count(b"[")  # at most so deep is the document
     return value if containers <= limits.depth else decode_json(data, limits)

@@ -12,7 +12,7 @@ import gc
 import json
 import marshal
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +30,7 @@ Progress = Callable[[str, int], object]  # the store, and how many of its record
 _BATCH = 1000  # records that are written at once
 _LOOK = 2000  # records that are looked at by one process at a time
 _MANY = 1000  # records after which a database is tidied
+_AS_KNOWN = ""  # the fingerprint of a record that has not changed
 _FILLING = 600  # seconds to wait for another process that reads a store
 
 
@@ -50,8 +51,8 @@ class FoundRecord(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name as the catalog has it: bytes that are not UTF-8 are escaped."""
-        return self.name if self.name.isascii() else json_name(self.name).text
+        """The name as the catalog has it."""
+        return _text_of(self.name)
 
     @property
     def path_text(self) -> str:
@@ -62,6 +63,11 @@ class FoundRecord(NamedTuple):
         return (
             json_name(f"{_absolute(folder)}/{name}").text if folder else json_name(os.path.abspath(name)).text
         )
+
+
+def _text_of(name: str) -> str:
+    """A name as the catalog has it: bytes that are not UTF-8 are escaped."""
+    return name if name.isascii() else json_name(name).text
 
 
 @lru_cache(maxsize=64)
@@ -87,18 +93,17 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     cursor = _look(store)
     if cursor is None:
         return _unreachable(database, store, number)
-    places = {place.text: place for place in _places(store)}
     known = fingerprints(database, number)
-    changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
+    names, changed = _look_at_all(store, known)
     _put_all(database, number, changed, store, progress)
-    removed = known.keys() - places.keys()
+    removed = known.keys() - names
     database.remove(number, sorted(removed))
     database.make_indexes()
     if len(changed) >= _MANY:
         database.engine.tidy()
     _check_open_runs(database, number)
     set_cursor(database, number, cursor)
-    return FillResult(store, len(places), len(changed), len(removed))
+    return FillResult(store, len(names), len(changed), len(removed))
 
 
 def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> FillResult | None:
@@ -316,30 +321,40 @@ def _record(place: FoundRecord) -> "Record":
     return ArchivedRecord.at(place.path) or DirectoryRecord(place.path)
 
 
-def _places(store: str) -> Iterator[FoundRecord]:
-    """All records of a store: those in directories, and archived ones without a directory."""
-    names = set()
-    for name, fingerprint in _fingerprints_in(store):
+def _look_at_all(store: str, known: Mapping[str, str]) -> tuple[set[str], list[FoundRecord]]:
+    """The names of all records of a store: in directories, and archived ones without one. And those that changed since."""
+    names: set[str] = set()
+    changed = []
+    for name, fingerprint in _fingerprints_in(store, known):
         if fingerprint is not None:
-            names.add(name)
-            yield FoundRecord(name, os.path.join(store, name), fingerprint)
+            names.add(_text_of(name))
+            if fingerprint != _AS_KNOWN:
+                changed.append(FoundRecord(name, os.path.join(store, name), fingerprint))
     for place in (*_archived(store), *_open_sessions(store)):
-        if place.name not in names:
-            names.add(place.name)
-            yield place
+        if place.text not in names:
+            names.add(place.text)
+            if known.get(place.text) != place.fingerprint:
+                changed.append(place)
+    return names, changed
 
 
-def _fingerprints_in(store: str) -> Iterator[tuple[str, str | None]]:
-    """The directories of a store with their fingerprints, found on all cores; None for one that is not a record."""
+def _fingerprints_in(store: str, known: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """The directories of a store, looked at on all cores, with _AS_KNOWN or a new fingerprint; None for one that is no record."""
     from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
 
     names = layout.possible_records(store)
     some = [names[start : start + _LOOK] for start in range(0, len(names), _LOOK)]
 
-    def look(names: Sequence[str], _: object) -> bytes:
-        return marshal.dumps([_fingerprint(os.path.join(store, name)) for name in names])
+    def look(name: str) -> str | None:
+        fingerprint = _fingerprint(f"{store or os.curdir}/{name}")
+        return (
+            _AS_KNOWN if fingerprint is not None and fingerprint == known.get(_text_of(name)) else fingerprint
+        )
 
-    for chunk, data in zip(some, work_in_order(some, look), strict=True):
+    def look_at(names: Sequence[str], _: object) -> bytes:
+        return marshal.dumps([*map(look, names)])
+
+    for chunk, data in zip(some, work_in_order(some, look_at), strict=True):
         yield from zip(chunk, marshal.loads(data), strict=True)  # noqa: S302 - of our own process
 
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 _SORTED = re.compile(r"coalesce\((\w+)\.number, \1\.text\) (ASC|DESC)")
 _NUMBER_FIRST = re.compile(r"coalesce\((\w+)\.number, \1\.text\)")
 _TEXT_FIRST = re.compile(r"coalesce\((\w+)\.text, \1\.number\)")
-_MIXED = re.compile(r"json_extract\(mix, '\$\[(\d+)\]'\)")
 _NAMES = (
     ("lower(coalesce(number, text))", "lower(coalesce(number_text(number), text))"),
     ("instr(", "strpos("),
@@ -27,7 +26,6 @@ def postgres_sql(sql: str) -> str:
     sql = _SORTED.sub(_sort_key, sql)
     sql = _NUMBER_FIRST.sub(r"coalesce(to_jsonb(\1.number), to_jsonb(\1.text))", sql)
     sql = _TEXT_FIRST.sub(r"coalesce(to_jsonb(\1.text), to_jsonb(\1.number))", sql)
-    sql = _MIXED.sub(r"(mix::json ->> \1)", sql)
     for name, other in _NAMES:
         sql = sql.replace(name, other)
     return sql

@@ -132,16 +132,26 @@ class _ListQuestion:
         return ask(joins_of_order)
 
     def count(self) -> int:
-        conditions = self.conditions
-        if self.table == RECORDS and len(conditions) == 1 and conditions[0].records:
-            sql = f"SELECT count(*) FROM ({conditions[0].records}) AS found"  # noqa: S608 - text of our own
+        sets = [one for one in self.conditions if one.records]
+        others = [one for one in self.conditions if not one.records]
+        if self.table == RECORDS and sets and not others:
+            sql = f"SELECT count(*) FROM ({_in_all(sets)}) AS found"  # noqa: S608 - text of our own
         else:  # however many records there are, to look each of them up is fastest
-            tests = [
-                f"{self.columns.record} IN ({one.records})" if one.records else one.sql for one in conditions
-            ]
+            tests = [one.sql for one in others]
+            if self.table == RECORDS:
+                tests += [one.sql.removeprefix("+") for one in sets]
+            elif sets:
+                tests.append(f"{self.columns.record} IN ({_in_all(sets)})")
             where = f"WHERE {' AND '.join(tests)}" if tests else ""
             sql = f"SELECT count(*) {_FROM[self.table]} {where}"
-        return int(self.database.query(sql, self.parameters).fetchone()[0])
+        parameters = [value for one in (*others, *sets) for value in one.parameters]
+        return int(self.database.query(sql, parameters).fetchone()[0])
+
+
+def _in_all(conditions: Sequence[Condition]) -> str:
+    """The SELECT of the records for which all conditions hold. They are sorted as their indexes are, so that they are merged."""
+    every = " INTERSECT ".join(one.records for one in conditions)
+    return f"SELECT * FROM ({every} ORDER BY 1) AS merged"  # noqa: S608 - text of our own
 
 
 def list_table(
@@ -233,15 +243,18 @@ def _filter(question: _ListQuestion, filters: Filters) -> None:
         )
     (_filter_plans if question.table == PLANS else _filter_records)(question, filters)
     if filters.where is not None:
-        question.conditions.append(parse_condition(filters.where, columns, lambda: now))
+        question.conditions += parse_condition(filters.where, columns, lambda: now).each
 
 
 def _filter_records(question: _ListQuestion, filters: Filters) -> None:
     """The conditions on records; those of instances and calls are on the record that they belong to."""
     by_record = question.add if question.table == RECORDS else question.add_records
     start = "" if question.table == RECORDS else "SELECT r.id FROM records r WHERE "
-    if filters.kind is not None:
-        by_record(f"{start}r.kind = ?", filters.kind)
+    if filters.kind is not None and question.table == RECORDS:
+        of_kind = "SELECT id FROM records WHERE kind || '' = ?"  # by the index records_of_kind
+        question.conditions.append(Condition("r.kind = ?", (filters.kind,), of_kind))
+    elif filters.kind is not None:
+        question.add_records(f"{start}r.kind = ?", filters.kind)
     if filters.experiment is not None and question.table == EXPERIMENTS:
         question.add("(e.name = ? OR e.id = ?)", filters.experiment, filters.experiment)
     elif filters.experiment is not None:

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 9
+VERSION = 10
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -204,6 +204,7 @@ INDEXES = {
     "records_by_id": "records (record_id)",
     "records_lists": f"records (started DESC, kind, status, model, experiment, {_LISTED})",
     "records_by_cost": "records (cost DESC)",
+    "records_of_kind": "records (kind || '')",  # to count some of a kind; lists, which need an order, must not choose it
     "records_by_model": "records (model, started DESC)",
     "records_by_usage": "records (last_usage, last_unknown_cost, undated_usage)",
     "records_open": "records (store) WHERE is_open = 1",

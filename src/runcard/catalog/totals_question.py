@@ -1,31 +1,36 @@
 """Usage by the sums that are kept of it: see usage_totals.py.
 
-They answer sums by any dimensions but sessions, and at most one label; with a local day only where no change of days cuts a slot.
+They answer sums by any dimensions but sessions and configurations; with a local day only where no change of days cuts a slot.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
 
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.local_days import day_changes, local_day
 from runcard.catalog.tables import TOTAL_COLUMNS
-from runcard.catalog.usage_totals import DAY, DAYS, HOUR, HOURS, LABEL, MIXED, MIXES, mixed_label
+from runcard.catalog.usage_totals import DAY, DAYS, HOURS, LABEL, LABEL_BLOCKS, LABELS, MIXED, MIXES, SLOTS
 
 _KEPT = ("parts", "at_least", *TOTAL_COLUMNS[4:])
 _SUMS = ", ".join(f"sum({name})" for name in (*_KEPT, "huge"))
+_MODEL = "model"
+_MOST_ROWS = 100_000  # that are faster to add up than the usage itself
 
 
 class TotalsQuestion(NamedTuple):
     """A question that the sums can answer."""
 
     by: tuple[str, ...]
-    dimension: str  # HOURS, DAYS, MIXES, or one that has values
-    since: int | None  # milliseconds
+    dimension: str  # whose sums these are: see usage_totals.py
     by_time: bool
+    since: int | None = None  # milliseconds
+    until: int | None = None
 
     @property
     def _slot(self) -> int:
-        return HOUR if self.dimension == HOURS else DAY
+        return SLOTS.get(self.dimension, DAY)
 
     @property
     def cut(self) -> tuple[int, int] | None:
@@ -34,61 +39,92 @@ class TotalsQuestion(NamedTuple):
             return None
         return self.since, (self.since // self._slot + 1) * self._slot
 
+    @property
+    def of_cut(self) -> Self | None:
+        """The same question about this part, to sums of shorter slots; None where there are none."""
+        if self.cut is None or self.dimension != LABEL_BLOCKS:
+            return None
+        return self._replace(dimension=LABELS, until=self.cut[1])
+
     def rows(self, database: CatalogDatabase) -> list[tuple[Any, ...]] | None:
-        """The sums by key, day and token source; None where they cannot tell."""
+        """The sums by key, day and token source, several for a key; None where they cannot tell."""
         if self.dimension == HOURS and self.since is None:
             # There are fewer days. They do where local days are those of UTC.
             by_days = self._replace(dimension=DAYS).rows(database)
             if by_days is not None:
                 return by_days
         day = self._day(database) if self.by_time else "0"
-        if day is None or self._lacks_records(database):
+        if day is None or self._lacks_records(database) or self._has_too_many(database):
             return None
-        found = self._of(database, self._kept_as, day, "value")
-        if self.dimension not in {HOURS, DAYS, MIXES}:  # the rest of the day has no value
-            rest = self._of(database, MIXES if self._is_mixed else DAYS, day, "NULL")
-            if self._parts(rest) != self._parts(found):
-                found += [*rest, *map(self._without_value, found)]
+        found = self._of(database, self.dimension, day)
+        if self.dimension not in {HOURS, DAYS, MIXES} and self._parts(found) != self._all_parts(database):
+            # The rest of the day has no value.
+            rest = self._of(database, MIXES if len(self._others) > 1 else DAYS, day)
+            found += [*rest, *map(self._without_value, found)]
         is_exact = all(row[-1] == 0 and not any(isinstance(value, float) for value in row) for row in found)
         return [row[:-1] for row in found] if is_exact else None
+
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self.by if name != _MODEL]
 
     def _lacks_records(self, database: CatalogDatabase) -> bool:
         """Whether there are records with so many labels that they are not in the sums of each."""
         sql = "SELECT 1 FROM usage_totals WHERE dimension = ? AND slot = -1 AND huge > 0 LIMIT 1"
-        return bool(database.rows(sql, (self.dimension,)))
+        return any(database.rows(sql, (name,)) for name in (self.dimension, *self._labels))
 
-    def _of(self, database: CatalogDatabase, dimension: str, day: str, value: str) -> list[tuple[Any, ...]]:
-        keys = [self._key(name, value) for name in self.by]
-        groups = [*keys, day, _EMPTY_IS_NULL.format("token_source")]
-        condition, parameters = "", list[object]([dimension])
+    def _has_too_many(self, database: CatalogDatabase) -> bool:
+        """Whether nearly each record has labels of its own, as the number of a ticket."""
+        if self.dimension not in {LABELS, LABEL_BLOCKS}:
+            return False
+        where, parameters = self._where(self.dimension)
+        sql = f"SELECT 1 FROM usage_totals {where} LIMIT 1 OFFSET {_MOST_ROWS}"  # noqa: S608 - names of our own
+        return bool(database.rows(sql, parameters))
+
+    @property
+    def _labels(self) -> list[str]:
+        return [name for name in self.by if name.startswith(LABEL)]
+
+    def _of(self, database: CatalogDatabase, dimension: str, day: str) -> list[tuple[Any, ...]]:
+        """The sums of a dimension, by what the keys are made of."""
+        columns = ["value", "mix", "model"]
+        if _MODEL not in self.by:
+            columns[2] = "''"
+        where, parameters = self._where(dimension)
+        sql = f"SELECT {', '.join(columns)}, {day}, nullif(token_source, ''), {_SUMS} FROM usage_totals {where} GROUP BY 1, 2, 3, 4, 5"  # noqa: S608
+        return [
+            (*self._key(dimension, *row[: len(columns)]), *row[len(columns) :])
+            for row in database.rows(sql, parameters)
+        ]
+
+    def _where(self, dimension: str) -> tuple[str, list[object]]:
+        conditions, parameters = ["dimension = ?"], list[object]([dimension])
+        slot = SLOTS.get(dimension, DAY)
         if self.since is not None:
-            condition, parameters = " AND slot >= ?", [dimension, -(-self.since // self._slot)]
-        sql = f"SELECT {', '.join(groups)}, {_SUMS} FROM usage_totals WHERE dimension = ?{condition} "  # noqa: S608 - names of our own
-        names = ", ".join(str(number + 1) for number in range(len(groups)))
-        return database.rows(f"{sql} GROUP BY {names}", parameters)
+            conditions.append("slot >= ?")
+            parameters.append(-(-self.since // self._slot) * self._slot // slot)
+        if self.until is not None:
+            conditions.append("slot < ?")
+            parameters.append(self.until // slot)
+        return f"WHERE {' AND '.join(conditions)}", parameters
+
+    def _key(self, dimension: str, value: str, mix: str, model: str) -> tuple[str | None, ...]:
+        values = _values(dimension, value, mix) if self._others else {}
+        return tuple((model or None) if name == _MODEL else values.get(name) for name in self.by)
 
     def _parts(self, rows: list[tuple[Any, ...]]) -> int:
         return sum(row[len(self.by) + 2] for row in rows)
 
+    def _all_parts(self, database: CatalogDatabase) -> int:
+        where, parameters = self._where(DAYS)
+        return int(database.rows(f"SELECT sum(parts) FROM usage_totals {where}", parameters)[0][0] or 0)  # noqa: S608
+
     def _without_value(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """What a row takes off the sums of those without a value."""
-        place, keys = self.by.index(self.dimension), len(self.by) + 2
-        return (*row[:place], None, *row[place + 1 : keys], *(-figure for figure in row[keys:]))
-
-    @property
-    def _kept_as(self) -> str:
-        """The dimension that its sums have in the table."""
-        is_label = self.dimension.startswith(LABEL)
-        return mixed_label(self.dimension) if is_label and self._is_mixed else self.dimension
-
-    @property
-    def _is_mixed(self) -> bool:
-        return len({*self.by} - {"model"}) > 1
-
-    def _key(self, name: str, value: str) -> str:
-        if name == "model":
-            return _EMPTY_IS_NULL.format("model")
-        return value if name == self.dimension else f"json_extract(mix, '$[{MIXED.index(name)}]')"
+        has_values = {_MODEL, *MIXED} if self.dimension in {LABELS, LABEL_BLOCKS} else {_MODEL}
+        keys = (value if name in has_values else None for name, value in zip(self.by, row, strict=False))
+        after = len(self.by) + 2
+        return (*keys, *row[len(self.by) : after], *(-figure for figure in row[after:]))
 
     def _day(self, database: CatalogDatabase) -> str | None:
         """The SQL of the local day of a slot; None where days begin inside of slots."""
@@ -101,18 +137,29 @@ class TotalsQuestion(NamedTuple):
         return local_day(f"slot * {self._slot}", first, last)
 
 
-_EMPTY_IS_NULL = "nullif({}, '')"
+@lru_cache(maxsize=4096)
+def _values(dimension: str, value: str, mix: str) -> Mapping[str, str | None]:
+    """The values of a row by their dimensions."""
+    values = dict(zip(MIXED, json.loads(mix), strict=True)) if mix else {}
+    if dimension in {LABELS, LABEL_BLOCKS}:
+        return values | dict(json.loads(value))
+    return values | {dimension: value}
 
 
 def totals_for(by: Sequence[str], since: int | None, *, by_time: bool) -> TotalsQuestion | None:
     """The question to the sums; None where they cannot tell."""
     if len(set(by)) < len(by) or (since is not None and since < 0):
         return None
-    others = [name for name in by if name != "model"]
+    others = [name for name in by if name != _MODEL]
     labels = [name for name in others if name not in MIXED]
-    if not others:
-        return TotalsQuestion(tuple(by), HOURS if by_time or since is not None else DAYS, since, by_time)
-    if len(labels) > 1 or any(not name.startswith(LABEL) for name in labels):
+    if any(not name.startswith(LABEL) for name in labels):
         return None
-    dimension = labels[0] if labels else others[0] if len(others) == 1 else MIXES
-    return TotalsQuestion(tuple(by), dimension, since, by_time)
+    if not others:
+        dimension = HOURS if by_time or since is not None else DAYS
+    elif len(others) == 1:
+        dimension = others[0]
+    elif labels:
+        dimension = LABELS if by_time else LABEL_BLOCKS
+    else:
+        dimension = MIXES
+    return TotalsQuestion(tuple(by), dimension, by_time, since)

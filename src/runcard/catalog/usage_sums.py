@@ -117,7 +117,7 @@ def _rows_of_totals(
     """The same by the sums that are kept, without the records that are left out; None where they cannot tell."""
     if len(wanted.left_out) > _MOST_LEFT_OUT:
         return None
-    found = totals.rows(database)
+    found = _kept_rows(database, totals)
     if found is None:
         return None
     added: dict[tuple[Any, ...], list[int]] = {}
@@ -125,12 +125,20 @@ def _rows_of_totals(
     if wanted.left_out:
         of_these = UsageFilter(wanted.since, only=wanted.left_out)
         _add(added, _rows_of_usage(database, by, of_these, by_time=totals.by_time), len(by), -1)
-    if totals.cut is not None:  # a slot that begins before the time
-        part = _rows_of_usage(
-            database, by, UsageFilter(totals.cut[0], until=totals.cut[1]), by_time=totals.by_time
-        )
-        _add(added, part, len(by), 1)
     return [(*key, *sums) for key, sums in added.items() if sums[0]]
+
+
+def _kept_rows(database: CatalogDatabase, totals: TotalsQuestion) -> list[tuple[Any, ...]] | None:
+    """The sums that are kept; of a slot that begins before the time, those of shorter ones, or of its usage."""
+    found = totals.rows(database)
+    if found is None or totals.cut is None:
+        return found
+    if totals.of_cut is not None:
+        part = _kept_rows(database, totals.of_cut)
+    else:
+        since, until = totals.cut
+        part = _rows_of_usage(database, totals.by, UsageFilter(since, until=until), by_time=totals.by_time)
+    return None if part is None else [*found, *part]
 
 
 def _add(
@@ -219,6 +227,25 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+
+
+def expensive_sessions(
+    database: CatalogDatabase, wanted: UsageFilter, limit: int
+) -> tuple[frozenset[int], int]:
+    """The records of the most expensive groups by session; and how many more groups there are. Runs are one group."""
+    where, parameters = _where(wanted)
+    costs = f"SELECT u.record, sum({_FIGURES[-1]} * 1.0) AS cost {_FROM} {where} GROUP BY u.record"
+    sql = (
+        f"SELECT {_TEXTS['session']}, count(*) OVER () FROM ({costs}) AS u {_RECORDS} GROUP BY 1 "  # noqa: S608 - as below
+        "ORDER BY coalesce(sum(u.cost), 0) DESC, 1 ASC NULLS LAST LIMIT ?"
+    )
+    found = database.rows(sql, [*parameters, limit])
+    ids = [own for own, _ in found]
+    sql = f"SELECT id FROM records WHERE kind = '{SESSION}' AND record_id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    records = {record for (record,) in database.rows(sql, (json.dumps(ids),))}
+    if None in ids:
+        records |= {record for (record,) in database.rows(f"SELECT id FROM records WHERE kind = '{RUN}'")}  # noqa: S608
+    return frozenset(records), (found[0][1] if found else 0) - len(found)
 
 
 class UsageFacts(NamedTuple):

@@ -1,7 +1,8 @@
 """Sums of usage, kept in step with it, so that what all records cost together is known without adding up all of it.
 
 There are sums for each hour and each day in UTC; for each day by each value of one dimension, such as the role; and for each
-day by each mix, the values of all dimensions together. There are sums of a label by mix, too. Each is apart by model and token source.
+day by each mix, the values of all dimensions together. Those of records with labels are also there by all of their labels and mix, for each
+day and for each block of days: there are many, and fewer by block. Each is apart by model and token source.
 Parts without a value have no sums of that dimension: theirs is the rest of the day's.
 Sums are of what is known, with the number of parts that know it. So those of other records can be taken off again, exactly.
 
@@ -18,7 +19,10 @@ from typing import Any
 from runcard.catalog.tables import FIGURES, USAGE_COLUMNS
 
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
+BLOCK = 32 * DAY
 HOURS, DAYS, MIXES = "hours", "days", "mixes"  # the dimensions without a value
+LABELS, LABEL_BLOCKS = "labels", "label blocks"  # those whose value is all labels of a record, as JSON
+SLOTS = {HOURS: HOUR, LABEL_BLOCKS: BLOCK}  # how long a slot of a dimension is; of others it is a day
 OF_PARTS = ("provider", "role", "agent")
 OF_RECORDS = {
     "experiment": "experiment",
@@ -61,7 +65,7 @@ class UsageTotals:
         if len(labels) > _MOST_LABELS:
             self._uncounted.update(name for name, _ in labels)
             labels = ()
-        of_record, of_labels = tuple(values.values()), tuple(labels)
+        of_record, of_labels = tuple(values.values()), tuple(sorted(labels))
         for row in usage:
             started, model, source = _time_of(row)
             is_dated = started is not None and started >= 0
@@ -81,12 +85,15 @@ class UsageTotals:
         for slot, parts in self._hours.items():
             _add(totals, HOURS, "", slot, "", _sums(parts))
         for (slot, values, labels), parts in self._days.items():
-            sums, mix = _sums(parts), _mix(values)
+            sums, mix = _sums(parts), _as_json(values)
             _add(totals, DAYS, "", slot, "", sums)
             _add(totals, MIXES, "", slot, mix, sums)
             for name, value in labels:
                 _add(totals, name, value, slot, "", sums)
-                _add(totals, mixed_label(name), value, slot, mix, sums)
+            if labels:
+                _add(totals, LABELS, _as_json(labels), slot, mix, sums)
+                block = -1 if slot[0] < 0 else slot[0] * DAY // BLOCK
+                _add(totals, LABEL_BLOCKS, _as_json(labels), (block, *slot[1:]), mix, sums)
             for name, known in zip(MIXED, values, strict=True):
                 if known is not None:
                     _add(totals, name, known, slot, "", sums)
@@ -102,7 +109,7 @@ def _add(
 
 
 @lru_cache(maxsize=1024)
-def _mix(values: tuple[str | None, ...]) -> str:
+def _as_json(values: tuple[Any, ...]) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -141,11 +148,6 @@ def _is_unpriced(part: Sequence[Any]) -> bool:
     """Whether its tokens are known, and its cost is not."""
     has_tokens = part[_WHERE["input"]] is not None or part[_WHERE["output"]] is not None
     return part[_WHERE["cost"]] is None and has_tokens and part[_WHERE["token_source"]] != "partial"
-
-
-def mixed_label(name: str) -> str:
-    """The dimension of the sums of a label by mix."""
-    return f"{MIXES} {name}"
 
 
 def label_value(number: float | None, text: str | None) -> str:

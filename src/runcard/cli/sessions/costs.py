@@ -50,6 +50,7 @@ class CostOptions(NamedTuple):
     by: tuple[str, ...]
     since: datetime | None
     budget: "Decimal | None"
+    limit: int | None
 
 
 @click.command("costs")
@@ -76,6 +77,12 @@ class CostOptions(NamedTuple):
     "amount",
     metavar="DOLLARS",
     help="Warn if 80 % of this was spent since --since, by default in this month; fail if it is exceeded.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="List only the N most expensive groups. The total is that of all.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the groups as CSV.")
 @progress_option
@@ -124,6 +131,7 @@ def _options(
     by: tuple[str, ...] | None,
     since: datetime | None,
     amount: str | None,
+    limit: int | None,
 ) -> CostOptions:
     if source is None and (paths or with_records):
         what = "--with-records" if with_records else "PATH"
@@ -149,14 +157,14 @@ def _options(
 
         budget = parse_amount(amount)
         since = since or start_of_month(datetime.now().astimezone())
-    return CostOptions(paths, source, with_records, names, since, budget)
+    return CostOptions(paths, source, with_records, names, since, budget, limit)
 
 
 def _report(options: CostOptions, *, shows_progress: bool) -> "CostReport | RecordCosts":
     if options.source is None:
         from runcard.operations.catalog.costs import record_costs  # noqa: PLC0415
 
-        return record_costs(options.by, since=options.since)
+        return record_costs(options.by, since=options.since, limit=options.limit)
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.settings.apply import configured_prices  # noqa: PLC0415
 
@@ -177,6 +185,7 @@ def _report(options: CostOptions, *, shows_progress: bool) -> "CostReport | Reco
         "since": options.since,
         "prices": configured_prices(),
         "progress": expect,
+        "limit": options.limit,
     }
     (report,) = list(bar.over(add_up(options.source or "", options.paths, **settings) for _ in range(1)))
     return report

@@ -36,6 +36,11 @@ def print_table(report: "CostReport | RecordCosts", by: tuple[str, ...], since: 
     lines = costs_table(by, rows, _row((), report.totals), _columns())
     if not is_quiet():
         notes = [
+            *(
+                [f"{counted(report.more_groups, 'more group')}, which the total includes."]
+                if report.more_groups
+                else []
+            ),
             *([] if records is None else _record_notes(records)),
             *([] if files is None else _file_notes(files)),
         ]

@@ -173,13 +173,19 @@ class Catalog:
             filters["limit"] = limit
         return self._table(CatalogRecord, RECORDS, filters)
 
-    def costs(self, by: str | Iterable[str] = "month", *, since: When | None = None) -> RecordCosts:
-        """What all records cost, by these dimensions: `"month"`, `["model", "label.team"]`. Each call counts once."""
+    def costs(
+        self, by: str | Iterable[str] = "month", *, since: When | None = None, limit: int | None = None
+    ) -> RecordCosts:
+        """What all records cost, by these dimensions: `"month"`, `["model", "label.team"]`. Each call counts once.
+
+        With a limit there are only so many groups, the most expensive ones. The totals are those of all.
+        """
         names = by.split(",") if isinstance(by, str) else by
         if isinstance(since, str):
             now = datetime.now(UTC)
             since = datetime.fromtimestamp(time_value(since, now) / 1000, UTC)
-        return record_costs([name.strip() for name in names], since=since, catalog=self._path)
+        wanted = [name.strip() for name in names]
+        return record_costs(wanted, since=since, limit=limit, catalog=self._path)
 
     def whence(self, target: "str | os.PathLike[str] | None" = None, *, commit: str | None = None) -> Whence:
         """The records that made a file (its path, or a digest), or that were made with a commit of the code."""

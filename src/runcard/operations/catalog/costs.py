@@ -17,6 +17,7 @@ from runcard.catalog.usage_sums import (
     UsageGroup,
     check_dimension,
     counted_records,
+    expensive_sessions,
     imported_sessions,
     runs_by_id,
     unreadable_records,
@@ -38,6 +39,7 @@ from runcard.operations.sessions.costs import (
     date_key,
     find_calls,
     in_order,
+    most_expensive,
 )
 from runcard.operations.sessions.imported_session import safe_id
 from runcard.operations.sessions.metered_sessions import join_metered_runs
@@ -75,6 +77,7 @@ class RecordCosts:
     in_both: int = 0  # sessions that are imported, and in session files
     since: datetime | None = None
     warning: str | None = None  # why the catalog is not up to date
+    more_groups: int = 0  # that a limit leaves out
 
     @property
     def unpriced(self) -> list[str]:
@@ -123,6 +126,7 @@ class RecordCosts:
             "copies_not_counted": self.counted.copies,
             "conflicts": list(self.counted.conflicts),
             "partly_joined": len(self.counted.partly),
+            "more_groups": self.more_groups,
         }
 
 
@@ -130,13 +134,17 @@ def record_costs(
     by: Sequence[str] = ("month",),
     *,
     since: datetime | None = None,
+    limit: int | None = None,
     catalog: str | None = None,
     stores: list[str] | None = None,
 ) -> RecordCosts:
-    """Add up what all known runs and sessions cost. `catalog` is the file of another catalog, `stores` those that it is of."""
+    """Add up what all known runs and sessions cost. `catalog` is the file of another catalog, `stores` those that it is of.
+
+    `limit` is the number of groups to keep, the most expensive ones; the totals are those of all.
+    """
     _check(by)
     with open_catalog(stores, catalog) as database:
-        return _RecordSums(database, by, since).report()
+        return _RecordSums(database, by, since).report(limit)
 
 
 def all_costs(
@@ -147,8 +155,9 @@ def all_costs(
     since: datetime | None = None,
     prices: Prices | None = None,
     progress: Callable[[int], Progress] | None = None,
+    limit: int | None = None,
 ) -> RecordCosts:
-    """Add up records and session files, each call once.
+    """Add up records and session files, each call once. `limit` is the number of groups to keep, the most expensive ones.
 
     Of a session that is in both, the imported one counts if it has more calls, or was joined with the run that metered it,
     unless it started too early; else its files count.
@@ -159,7 +168,7 @@ def all_costs(
     except StoreError:
         if paths:
             raise
-        return record_costs(by, since=since)  # its tools have not been used here
+        return record_costs(by, since=since, limit=limit)  # its tools have not been used here
     joined = _join_runs(found)
     with open_catalog() as database:
         sums = _RecordSums(database, by, since)
@@ -174,7 +183,7 @@ def all_costs(
     groups = {tuple(group.key.values()): group.totals for group in report.groups}
     for group in report.transcripts.groups:
         groups.setdefault(tuple(group.key.values()), CostTotals()).add_totals(group.totals)
-    report.groups = _groups(groups, by)
+    report.groups, report.more_groups = most_expensive(_groups(groups, by), limit)
     return report
 
 
@@ -237,19 +246,26 @@ class _RecordSums:
         left_out = self.counted.left_out.union(records)
         self.counted = self.counted._replace(left_out=left_out, partly=self.counted.partly.union(partly))
 
-    def report(self) -> RecordCosts:
+    def report(self, limit: int | None = None) -> RecordCosts:
         wanted = UsageFilter(self.start, self.counted.left_out)
-        totals, groups = CostTotals(), dict[Key, CostTotals]()
-        for usage in self._sums(wanted):
-            totals.add_usage(usage)
+        totals, groups, more = CostTotals(), dict[Key, CostTotals](), 0
+        shown = wanted
+        if limit is not None and self._by == ("session",):  # there may be very many
+            only, more = expensive_sessions(self._database, wanted, limit)
+            shown = wanted._replace(only=only)
+            for usage in usage_sums(self._database, (), wanted, by_time=False):
+                totals.add_usage(usage)
+        for usage in self._sums(shown):
             groups.setdefault(self._key(usage), CostTotals()).add_usage(usage)
+            if shown is wanted:
+                totals.add_usage(usage)
         if self.counted.partly:
             for usage in self._sums(UsageFilter(self.start, only=self.counted.partly)):
                 totals.at_least = True
                 groups.setdefault(self._key(usage), CostTotals()).at_least = True
         unread = [UnreadRecord(*row) for row in unreadable_records(self._database)]
         facts = usage_facts(self._database, wanted)
-        ordered = _groups(groups, self._by)
+        ordered, fewer = most_expensive(_groups(groups, self._by), limit)
         return RecordCosts(
             self._by,
             totals,
@@ -259,6 +275,7 @@ class _RecordSums:
             unread,
             since=self._since,
             warning=self._database.warning,
+            more_groups=more + fewer,
         )
 
     def _sums(self, wanted: UsageFilter) -> Iterable[UsageGroup]:

@@ -50,6 +50,7 @@ class CostReport:
     unread: list[UnreadPart]
     unknown_types: dict[str, int]
     undated: int = 0  # calls without a time that were left out, because only those since a time count
+    more_groups: int = 0  # that a limit leaves out
 
     @property
     def not_written(self) -> dict[str, tuple[str, ...]]:
@@ -69,6 +70,7 @@ class CostReport:
             "token_sources": {source or "unknown": count for source, count in self.totals.sources.items()},
             "price_rows": [row.to_dict() for row in self.price_rows],
             "calls_without_time": self.undated,
+            "more_groups": self.more_groups,
             "never_in_transcripts": {tool: list(SOURCES[tool].NOT_WRITTEN) for tool in self.tools},
         }
 
@@ -81,15 +83,19 @@ def costs(
     since: datetime | None = None,
     prices: Prices | None = None,
     progress: Callable[[int], Progress] | None = None,
+    limit: int | None = None,
 ) -> CostReport:
     """Add up the calls in session files: of one tool or `all`, in `paths` or in the tools' own folders.
 
-    Days, weeks and months are those of the local time zone. `progress` is called with the number of bytes in all files, and
+    Days, weeks and months are those of the local time zone. `limit` is the number of groups to keep, the most expensive ones;
+    the totals are those of all. `progress` is called with the number of bytes in all files, and
     returns what is called with the files and bytes that are done. Raises StoreError where there are no session files.
     """
     if unknown := [name for name in by if name not in DIMENSIONS]:
         raise UsageError(f"{unknown[0]!r} is not a dimension", hint=f"use {', '.join(DIMENSIONS)}")
-    return add_up(find_calls(source, paths, progress), by, since=since, prices=prices)
+    report = add_up(find_calls(source, paths, progress), by, since=since, prices=prices)
+    report.groups, report.more_groups = most_expensive(report.groups, limit)
+    return report
 
 
 class FoundCalls(NamedTuple):
@@ -227,6 +233,15 @@ def date_key(name: str, day: date) -> str:
     if name == "week":
         day = date.fromordinal(max(1, day.toordinal() - day.weekday()))
     return day.isoformat()[: 7 if name == "month" else 10]
+
+
+def most_expensive(groups: list[CostGroup], limit: int | None) -> tuple[list[CostGroup], int]:
+    """So many of the groups, in their order; and how many are left out."""
+    if limit is None or len(groups) <= limit:
+        return groups, 0
+    costs = [group.totals.known_cost for group in groups]
+    kept = sorted(sorted(range(len(groups)), key=lambda place: -costs[place])[:limit])
+    return [groups[place] for place in kept], len(groups) - limit
 
 
 def in_order(groups: Iterable[CostGroup], by: Sequence[str]) -> list[CostGroup]:
