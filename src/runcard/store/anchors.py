@@ -51,12 +51,13 @@ class StoredAnchor:
                     raise AnchorError("a leaf is cut, or too long")
                 yield line[:-1]
 
-    def checked_leaves(self) -> Iterator[Leaf]:
-        """The leaves as data; raises AnchorError at the end if they are not those of the document."""
+    def checked_leaves(self, needle: bytes = b"") -> Iterator[Leaf]:
+        """The leaves as data, with a `needle` those that have it; raises AnchorError at the end if the document has others."""
         tree = TreeHash()
         for data in self.leaves():
             tree.add(leaf_hash(data))
-            yield parse_leaf(data)
+            if needle in data:
+                yield parse_leaf(data)
         self._check(tree)
 
     def path_of(self, index: int) -> tuple[bytes, ...]:

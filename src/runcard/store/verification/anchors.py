@@ -72,19 +72,19 @@ class AnchorIndex:
         self._store = store
         self._anchors: list[_IndexedAnchor] = []
         self._imprints: dict[str, str] = {}  # of the anchors, by name
-        needle = None if only is None else encode_json(json_name(only).text, COMPACT).strip()
+        needle = b"" if only is None else encode_json(json_name(only).text, COMPACT).strip()
         for stored in anchors_of(store):
             if isinstance(stored, tuple):
                 self._fail(stored[0], stored[1], INTACT)
             else:
                 self._add(stored, needle)
 
-    def _add(self, stored: StoredAnchor, needle: bytes | None) -> None:
+    def _add(self, stored: StoredAnchor, needle: bytes) -> None:
         records = _RecordTable()
         try:
-            if needle is not None and not any(needle in leaf for leaf in stored.leaves()):
+            if needle and not any(needle in leaf for leaf in stored.leaves()):
                 return
-            for leaf in stored.checked_leaves():
+            for leaf in stored.checked_leaves(needle):
                 if leaf.kind not in {LEDGER, EARLIER}:
                     records.add(leaf)
             stamps = tuple(self._stamps(stored))
