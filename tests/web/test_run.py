@@ -178,6 +178,14 @@ def test_verify_with_a_button(page: TestClient, listener: object) -> None:
     assert page.get(f"/runs/{run.id}/verify").status_code == 405
 
 
+def test_a_document_that_was_changed_is_said_without_verifying(page: TestClient) -> None:
+    run = record_run()
+    assert "was changed since closing" not in page.get(f"/runs/{run.id}").text
+    document = Path(run.path) / "metadata.json"
+    document.write_text(document.read_text().replace("completed", "failed"))
+    assert "metadata.json was changed since closing" in page.get(f"/runs/{run.id}").text
+
+
 def test_where_files_come_from_and_go_to(page: TestClient) -> None:
     first = record_run()
     with runcard.record(inputs=[os.path.join(first.path, "report.md")]) as second:
