@@ -1,10 +1,11 @@
-// Compare verify_run.mjs with the published verdicts: node run_vectors.mjs ../../vectors
+// Compare verify_run.mjs with the published verdicts: node run_vectors.mjs [FOLDER OF THE VECTORS]
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { verifyRun } from "./verify_run.mjs";
 
-const folder = process.argv[2] ?? "../../vectors";
+const folder = process.argv[2] ?? fileURLToPath(new URL("../../vectors", import.meta.url));
 const { vectors } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
 const runs = vectors.filter(({ kind }) => kind === "run");
 const scratch = mkdtempSync(join(tmpdir(), "vectors-"));

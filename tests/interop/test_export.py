@@ -332,7 +332,7 @@ def test_the_library(run: Path, session: Path, project: Path) -> None:
         (["@latest", "--to", "otlp", "--with", "x"], "--with is for bundles"),
         (["--to", "otlp"], "Missing argument 'RECORD'"),
         (["a", "b"], "--to bundle takes one argument"),
-        (["a", "b", "--to", "cyclonedx"], "has one record"),
+        (["a", "b", "--to", "cyclonedx"], "holds one record only"),
         (["@latest", "--to", "otlp", "--json"], "cannot both go to stdout"),
     ],
 )

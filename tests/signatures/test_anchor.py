@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from attacks.edited import session
 from conftest import Cli
 from runcard.documents.anchor import make_anchor
 from runcard.documents.merkle import tree_root
+from runcard.signing import timestamp_server
+from runcard.store.anchors import StoredAnchor
 from signatures.authority import Authority, served
 
 Fields = dict[str, Any]
@@ -342,14 +345,14 @@ def test_reading_an_anchor_takes_no_more_memory_for_more_records(here: Path) -> 
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from runcard.documents.anchor import Leaf  # noqa: PLC0415
-    from runcard.store.anchors import write_anchor  # noqa: PLC0415
+    from runcard.store.anchors import draft_anchor  # noqa: PLC0415
 
     def peak(size: int) -> int:
         store = here / str(size)
         store.mkdir()
         leaves = (Leaf("run", f"run-{number}", f"run-{number}", f"{number:064x}") for number in range(size))
         tracemalloc.start()
-        made = write_anchor(str(store), leaves, datetime(2026, 1, 1, tzinfo=UTC))
+        made = draft_anchor(str(store), leaves, datetime(2026, 1, 1, tzinfo=UTC)).publish()
         assert sum(1 for _ in made.checked_leaves()) == size
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -357,3 +360,60 @@ def test_reading_an_anchor_takes_no_more_memory_for_more_records(here: Path) -> 
 
     peak(10)
     assert peak(20_000) < peak(200) + 1_000_000
+
+
+def test_a_record_that_only_an_anchor_knows_is_in_the_tally(
+    cli: Cli, store: Path, authority: Authority
+) -> None:
+    anchored(cli, authority, store)
+    shutil.rmtree(runs(store)[0])
+    _, by_both, _ = verified(cli, store)
+    (ledger,) = (store / ".runcard").glob("ledger-*.jsonl")
+    ledger.unlink()
+    _, by_anchor, _ = verified(cli, store)
+    assert by_both["tally"]["removed"] == by_anchor["tally"]["removed"] == 1
+
+
+def test_the_anchors_are_read_once_for_many_records_that_are_named(
+    cli: Cli, here: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(12):
+        with runcard.record(here / "outputs", strict=True):
+            pass
+    store = here / "outputs"
+    anchored(cli, authority, store)
+    assert cli("anchor", store, "--request", "later.tsq").code == 0
+    opened: list[str] = []
+    leaves = StoredAnchor.leaves
+
+    def counted(anchor: StoredAnchor) -> Iterator[bytes]:
+        opened.append(anchor.name)
+        return leaves(anchor)
+
+    monkeypatch.setattr(StoredAnchor, "leaves", counted)
+    done = cli("verify", "--json", "--tsa-certs", authority.root, "--require-timestamp", *runs(store))
+    data = json.loads(done.out)
+    assert (done.code, len(data["records"])) == (0, 12)
+    assert [each["message"] for each in data["findings"]] == [
+        "the anchor is not time-stamped: it proves no time"
+    ]
+    assert len(opened) <= 2 * (2 * 8 + 1)  # two anchors: searched and read for eight records, then read once
+
+
+def test_an_anchor_whose_time_stamp_fails_is_named_by_no_other(
+    cli: Cli, store: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one may be made while the authority is asked."""
+    ask = timestamp_server.send_request
+    others: list[Fields] = []
+
+    def fail(*_: object, **__: object) -> bytes:
+        monkeypatch.setattr(timestamp_server, "send_request", ask)
+        others.append(anchored(cli, authority, store))
+        raise timestamp_server.AuthorityError("no reply", hint="try again")
+
+    monkeypatch.setattr(timestamp_server, "send_request", fail)
+    assert cli("anchor", store, "--tsa", "http://127.0.0.1:1/").code == 1
+    code, _, findings = verified(cli, store, "--tsa-certs", authority.root, "--require-timestamp")
+    assert (code, findings, len(others)) == (0, [], 1)
+    assert len(list((store / ".runcard" / "anchors").iterdir())) == 3  # of the other one

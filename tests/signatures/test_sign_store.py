@@ -12,6 +12,8 @@ import pytest
 import runcard
 from conftest import Cli
 from runcard.operations.signatures.keygen import keygen
+from runcard.store.ledger_index import LedgerIndex
+from runcard.store.verification.ledger_signatures import LedgerPrefixes
 
 
 @pytest.fixture
@@ -147,3 +149,18 @@ def test_the_entries_that_were_signed_can_be_hashed_without_runcard(cli: Cli, st
         ledger.read_bytes().splitlines(keepends=True)[: statement["predicate"]["ledgers"][0]["count"]]
     )
     assert statement["subject"] == [{"name": ledger.name, "digest": {"sha256": sha256(first).hexdigest()}}]
+
+
+def test_the_beginnings_of_a_ledger_are_the_same_in_any_order(here: Path) -> None:
+    for _ in range(4):
+        with runcard.record(here / "outputs", strict=True):
+            pass
+    with LedgerIndex(str(here / "outputs")) as index:
+        (ledger,) = index.ledgers
+        lines = Path(ledger.path).read_bytes().splitlines(keepends=True)
+        prefixes = LedgerPrefixes(index)
+        for count in (1, 3, 4, 2, 4):
+            end = prefixes.end(ledger, count)
+            assert end is not None
+            assert end.sha256 == sha256(b"".join(lines[:count])).hexdigest()
+        assert prefixes.end(ledger, len(lines) + 1) is None

@@ -76,7 +76,7 @@ def test_the_text_says_by_when_by_whom_by_which_file_and_what_it_does_not_prove(
         rf"  time-stamped \S+Z at the latest, by Example TSA, trusted by {re.escape(str(authority.root))}",
         lines[1],
     )
-    assert "does not prove who made them, nor how old they were" in lines[-1]
+    assert "does not prove who made it, nor how old it was" in lines[-1]
     unchecked = cli("verify", run)
     assert unchecked.code == 0
     assert "anyone can be one" in unchecked.out.splitlines()[-1]

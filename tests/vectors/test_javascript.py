@@ -27,7 +27,7 @@ def node(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_all_vectors_of_runs() -> None:
-    done = node(PROGRAMS / "run_vectors.mjs", FOLDER)
+    done = node(PROGRAMS / "run_vectors.mjs")
     total = len(run_vectors.vectors("run"))
     assert (done.stdout, done.stderr, done.returncode) == (
         f"verify_run.mjs: {total} of {total} verdicts are as expected\n",

@@ -9,6 +9,10 @@ from starlette.testclient import TestClient
 
 import runcard
 from acceptance.command import RUNCARD
+from runcard.local_http.listener import HttpListener
+from runcard.web.app import make_app
+from runcard.web.verification import ReaderTrust
+from signatures.authority import Authority
 from web.sample_records import record_run
 
 
@@ -174,6 +178,14 @@ def test_verify_with_a_button(page: TestClient, listener: object) -> None:
     assert page.get(f"/runs/{run.id}/verify").status_code == 405
 
 
+def test_a_document_that_was_changed_is_said_without_verifying(page: TestClient) -> None:
+    run = record_run()
+    assert "was changed since closing" not in page.get(f"/runs/{run.id}").text
+    document = Path(run.path) / "metadata.json"
+    document.write_text(document.read_text().replace("completed", "failed"))
+    assert "metadata.json was changed since closing" in page.get(f"/runs/{run.id}").text
+
+
 def test_where_files_come_from_and_go_to(page: TestClient) -> None:
     first = record_run()
     with runcard.record(inputs=[os.path.join(first.path, "report.md")]) as second:
@@ -237,3 +249,31 @@ def test_a_signature_by_an_unknown_key_is_not_just_signed(page: TestClient, list
     assert "Signed by an unknown key" in answer
     assert "Anyone can make such a key" in answer
     assert ">Signed<" not in answer
+
+
+def _stamped(record: str, authority: Authority) -> None:
+    from runcard.operations.signatures.time_authority import open_source  # noqa: PLC0415
+    from runcard.operations.signatures.timestamp import timestamp  # noqa: PLC0415
+
+    timestamp(record, open_source(request="a.tsq"))
+    reply = authority.replies_to(Path("a.tsq"), Path("a.tsr"))
+    timestamp(record, open_source(response=str(reply)))
+
+
+def test_a_time_stamp_counts_by_the_authorities_that_the_reader_trusts(
+    page: TestClient, listener: HttpListener, tmp_path: Path
+) -> None:
+    from runcard.operations.signatures.time_authority import TimePolicy, open_authorities  # noqa: PLC0415
+
+    run, authority = record_run(), Authority(tmp_path / "authority")
+    _stamped(run.path, authority)
+    own = {"origin": listener.url, "hx-request": "true"}
+    unknown = page.post(f"/runs/{run.id}/verify", headers=own).text
+    assert "Time-stamped by an unknown authority" in unknown
+    assert ">Time-stamped<" not in unknown
+    trust = ReaderTrust(authorities=TimePolicy(open_authorities(authority.root)))
+    trusting = TestClient(make_app(listener, trust=trust), base_url=listener.url)
+    known = trusting.post(f"/runs/{run.id}/verify", headers=own).text
+    assert ">Time-stamped<" in known
+    assert "by Example TSA, trusted by" in known
+    assert trusting.post(f"/api/runs/{run.id}/verify", json={}).json()["records"][0]["timestamps"]

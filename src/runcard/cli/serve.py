@@ -10,7 +10,7 @@ from runcard.cli.printing import complain, say
 from runcard.errors import MachineError
 
 if TYPE_CHECKING:
-    from runcard.operations.signatures.trust import TrustPolicy
+    from runcard.web.verification import ReaderTrust
 
 _HOST, _PORT = "127.0.0.1", 8766
 _PACKAGES = ("starlette", "uvicorn", "jinja2", "nh3", "markdown_it")
@@ -38,10 +38,22 @@ _TOKEN_VARIABLE = "RUNCARD_SERVE_TOKEN"  # noqa: S105 - its name
     "--signers",
     metavar="FILE",
     type=PATH,
-    help="Whose keys these are, to name who signed a record: as for `runcard verify`.",
+    help="Public keys that you trust, to name who signed a record: as for `runcard verify`.",
+)
+@click.option(
+    "--revoked",
+    metavar="FILE",
+    type=PATH,
+    help="Public keys that you do not trust any more: as for `runcard verify`.",
 )
 def command(
-    host: str, port: int, opens: bool | None, needs_token: bool, budget: str | None, signers: str | None
+    host: str,
+    port: int,
+    opens: bool | None,
+    needs_token: bool,
+    budget: str | None,
+    signers: str | None,
+    revoked: str | None,
 ) -> int:
     """Show the records of this machine as a page in your browser.
 
@@ -58,7 +70,7 @@ def command(
     from runcard.operations.catalog.budget import parse_amount  # noqa: PLC0415
     from runcard.web.server import serve  # noqa: PLC0415
 
-    policy = None if signers is None else _policy(signers)
+    trust = _trust(signers, revoked)
     amount = None if budget is None else parse_amount(budget)
     is_local = is_loopback(host)
     token, is_new = (None, False) if is_local and not needs_token else choose_token(_TOKEN_VARIABLE)
@@ -77,13 +89,21 @@ def command(
     sys.stdout.flush()
     if opens if opens is not None else sys.stdout.isatty():
         _open_browser(address)
-    return serve(listener, token, amount, policy)
+    return serve(listener, token, amount, trust)
 
 
-def _policy(signers: str) -> "TrustPolicy":
-    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few records are signed
+def _trust(signers: str | None, revoked: str | None) -> "ReaderTrust":
+    """Whose signatures the reader trusts, by the options, and whose time-stamps, by the settings."""
+    from runcard.operations.signatures.time_authority import TimePolicy, open_authorities  # noqa: PLC0415
+    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415
+    from runcard.web.verification import ReaderTrust  # noqa: PLC0415
 
-    return open_policy(signers)
+    has_policy = signers is not None or revoked is not None
+    authorities = open_authorities()
+    return ReaderTrust(
+        open_policy(signers, revoked) if has_policy else None,
+        TimePolicy(authorities) if authorities else None,
+    )
 
 
 def _open_browser(address: str) -> None:

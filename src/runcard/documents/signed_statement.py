@@ -66,11 +66,6 @@ class SignedStatement(NamedTuple):
         return text if text is not None and parse_time(text) is not None else None
 
     @property
-    def ledger_entry(self) -> str | None:
-        """The hash of the record's entry in the ledger of its store."""
-        return _text(_object(self.predicate.get("ledger")).get("hash"))
-
-    @property
     def amendments(self) -> int:
         """How many amendments the record had."""
         count = _object(self.predicate.get("amendments")).get("count")

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from runcard.errors import DocumentError
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, OBJECT_ID = 0x01, 0x02, 0x03, 0x04, 0x06
-UTF8_STRING, TIME, SEQUENCE, SET = 0x0C, 0x18, 0x30, 0x31
+TIME, SEQUENCE, SET = 0x18, 0x30, 0x31
 CONTEXT: Final = 0xA0  # a constructed element with a number of its own
 
 _MOST_LENGTH_BYTES = 4

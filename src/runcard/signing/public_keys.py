@@ -167,6 +167,7 @@ def _verify_ed25519(public: bytes, data: bytes, signature: bytes) -> bool:
 
 
 def _verify_rsa(key: PublicKey, data: bytes, hash_name: str, signature: bytes) -> bool:
+    load_cryptography()
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
@@ -183,6 +184,7 @@ def _verify_rsa(key: PublicKey, data: bytes, hash_name: str, signature: bytes) -
 
 
 def _verify_ecdsa(key: PublicKey, data: bytes, hash_name: str, signature: bytes) -> bool:
+    load_cryptography()
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature  # noqa: PLC0415
@@ -201,7 +203,6 @@ def _verify_ecdsa(key: PublicKey, data: bytes, hash_name: str, signature: bytes)
 
 
 def _library_key(key: PublicKey) -> "PublicKeyTypes":
-    load_cryptography()
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key  # noqa: PLC0415
 

@@ -51,12 +51,13 @@ class StoredAnchor:
                     raise AnchorError("a leaf is cut, or too long")
                 yield line[:-1]
 
-    def checked_leaves(self) -> Iterator[Leaf]:
-        """The leaves as data; raises AnchorError at the end if they are not those of the document."""
+    def checked_leaves(self, needle: bytes = b"") -> Iterator[Leaf]:
+        """The leaves as data, with a `needle` those that have it; raises AnchorError at the end if the document has others."""
         tree = TreeHash()
         for data in self.leaves():
             tree.add(leaf_hash(data))
-            yield parse_leaf(data)
+            if needle in data:
+                yield parse_leaf(data)
         self._check(tree)
 
     def path_of(self, index: int) -> tuple[bytes, ...]:
@@ -86,16 +87,38 @@ class StoredAnchor:
             except OSError as error:
                 raise failure(error, path, "write") from error
 
-    def remove(self) -> None:
-        """Delete the anchor, its document first."""
-        names = (layout.anchor_document, layout.anchor_leaves, layout.anchor_timestamps)
+
+class AnchorDraft:
+    """An anchor that nobody sees yet: `publish` gives it its name. So one whose time-stamp fails is named by no other."""
+
+    def __init__(self, store: str, leaves: str, moment: str, tree: TreeHash, document: bytes) -> None:
+        self._store, self._leaves = store, leaves
+        self._name = f"{moment}-{tree.finish()[0].hex()[:8]}"
+        self._document = document
+        self.imprint = parse_anchor(document).imprint
+
+    def publish(self, reply: bytes | None = None) -> StoredAnchor:
+        """Put the anchor in its place, with the reply of an authority if there is one."""
+        store, name = self._store, self._name
+        folder = layout.anchors(store)
+        try:
+            with open_own(store, folder):
+                os.rename(self._leaves, layout.anchor_leaves(store, name))
+                if reply is not None:
+                    write_atomic(layout.anchor_timestamps(store, name), reply)
+                write_atomic(layout.anchor_document(store, name), self._document)
+        except OSError as error:
+            raise failure(error, str(error.filename or folder), "write") from error
+        return StoredAnchor(store, name)
+
+    def discard(self) -> None:
+        """Remove what was written, unless it was published."""
         with contextlib.suppress(OSError):
-            for name in names:
-                os.unlink(name(self.store, self.name))
+            os.unlink(self._leaves)
 
 
-def write_anchor(store: str, leaves: Iterable[Leaf], now: datetime) -> StoredAnchor:
-    """Write an anchor with these leaves."""
+def draft_anchor(store: str, leaves: Iterable[Leaf], now: datetime) -> AnchorDraft:
+    """Write the leaves of a new anchor, and make its document."""
     folder = layout.anchors(store)
     tree = TreeHash()
     moment = now.strftime("%Y-%m-%d_%H%M%S")
@@ -106,21 +129,14 @@ def write_anchor(store: str, leaves: Iterable[Leaf], now: datetime) -> StoredAnc
             tree.add(leaf_hash(data))
             yield data + b"\n"
 
-    unnamed = layout.anchor_leaves(store, f".{moment}-{os.getpid()}")
+    unnamed = layout.anchor_leaves(store, f".{moment}-{os.urandom(4).hex()}")
     try:
         with open_own(store, folder, create=True):
             write_atomic(unnamed, lines())
-            root, _ = tree.finish()
-            name = f"{moment}-{root.hex()[:8]}"
-            os.rename(unnamed, layout.anchor_leaves(store, name))
-            document = make_anchor(format_time(now), tree.size, root)
-            write_atomic(layout.anchor_document(store, name), document)
     except OSError as error:
         raise failure(error, str(error.filename or folder), "write") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(unnamed)
-    return StoredAnchor(store, name)
+    document = make_anchor(format_time(now), tree.size, tree.finish()[0])
+    return AnchorDraft(store, unnamed, moment, tree, document)
 
 
 def anchors_of(store: str) -> Iterator["StoredAnchor | tuple[str, str]"]:

@@ -30,7 +30,7 @@ from runcard.web.guard import RequestGuard
 from runcard.web.home import Imports, SessionFilesLook
 from runcard.web.live import Watchers
 from runcard.web.pages import STATIC, render
-from runcard.web.verification import VerdictMemory
+from runcard.web.verification import TRUSTS_NOBODY, ReaderTrust, VerdictMemory
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from runcard.local_http.listener import HttpListener
-    from runcard.operations.signatures.trust import TrustPolicy
 
 _NOT_FOUND = 404
 _VIEWS = (home, api, compare, costs, experiment, live, plan, record_files, verification, run, session, lists)
@@ -49,16 +48,16 @@ def make_app(
     listener: "HttpListener",
     token: str | None = None,
     budget: "Decimal | None" = None,
-    policy: "TrustPolicy | None" = None,
+    trust: ReaderTrust = TRUSTS_NOBODY,
 ) -> RequestGuard:
     """The page as an ASGI application; with a token, nothing is answered without it.
 
-    `budget` is what may be spent in a month, `policy` says whose signatures are trusted.
+    `budget` is what may be spent in a month, `trust` says whose signatures and time-stamps are trusted.
     """
-    return RequestGuard(make_views(budget, policy), listener, token)
+    return RequestGuard(make_views(budget, trust), listener, token)
 
 
-def make_views(budget: "Decimal | None" = None, policy: "TrustPolicy | None" = None) -> Starlette:
+def make_views(budget: "Decimal | None" = None, trust: ReaderTrust = TRUSTS_NOBODY) -> Starlette:
     """The views without a guard: for a program that asks them itself."""
     app = Starlette(
         routes=[
@@ -68,7 +67,7 @@ def make_views(budget: "Decimal | None" = None, policy: "TrustPolicy | None" = N
         ],
         exception_handlers={RuncardError: _failed, HTTPException: _failed, OSError: _failed, 500: _failed},
     )
-    app.state.verdicts = VerdictMemory(policy)
+    app.state.verdicts = VerdictMemory(trust)
     app.state.watchers = Watchers()
     app.state.session_files = SessionFilesLook()
     app.state.imports = Imports()

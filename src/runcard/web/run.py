@@ -13,6 +13,7 @@ from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.operations.catalog.lineage import lineage
 from runcard.operations.checks.show import ShownRun, show_run
+from runcard.operations.checks.shown_damage import shown_damage
 from runcard.operations.runs.call_list import list_calls
 from runcard.operations.runs.event_list import list_events
 from runcard.store import layout
@@ -71,6 +72,7 @@ def run_page(request: "Request") -> Response:
         calls=calls,
         waterfall=waterfall(calls.calls),
         verdict=request.app.state.verdicts.get(found.row),
+        damage=None if shown.is_open else shown_damage(shown.record, document, shown.amendments),
         rerun=f"runcard rerun {quote(record.path)}",
     )
 

@@ -17,6 +17,7 @@ from runcard.operations.checks.show_session import (
     open_transcript,
     show_instance,
 )
+from runcard.operations.checks.shown_damage import shown_damage
 from runcard.operations.sessions.audit_trail import audit_trail
 from runcard.operations.sessions.transcript_page import read_page, search
 from runcard.store import layout
@@ -76,6 +77,7 @@ def session_page(request: "Request") -> Response:
         excluded=audit.get("excluded") or [],
         amendments=[entry.describe() for entry in shown.amendments.entries],
         verdict=request.app.state.verdicts.get(found.row),
+        damage=None if shown.is_open else shown_damage(shown.record, document, shown.amendments),
         agent_url=_AgentUrls(found),
     )
 

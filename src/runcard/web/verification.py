@@ -14,7 +14,8 @@ from starlette.routing import Route
 from runcard.documents.findings import Finding
 from runcard.documents.times import format_time
 from runcard.errors import StoreError
-from runcard.operations.checks.verify import VerifySummary, signers_of, verify, with_trust
+from runcard.operations.checks.judgement import judge
+from runcard.operations.checks.verify import VerifySummary, verify
 from runcard.web.pages import render
 from runcard.web.record_address import FOLDERS, AddressedRecord, record_url
 from runcard.web.record_files import found_record
@@ -23,12 +24,23 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from runcard.encoding import JsonObject
+    from runcard.operations.signatures.time_authority import TimePolicy
     from runcard.operations.signatures.trust import TrustPolicy
 
 _MOST_VERDICTS = 10_000
 _MOST_AT_ONCE = 2
 _PATIENCE = 30.0  # seconds to wait for other verifications
 _MOST_FINDINGS = 200  # that are shown
+
+
+class ReaderTrust(NamedTuple):
+    """Whose signatures and time-stamps the reader trusts."""
+
+    signers: "TrustPolicy | None" = None
+    authorities: "TimePolicy | None" = None
+
+
+TRUSTS_NOBODY = ReaderTrust()
 
 
 class RememberedVerdict(NamedTuple):
@@ -38,13 +50,10 @@ class RememberedVerdict(NamedTuple):
     summary: "JsonObject"  # as --json has it
     findings: tuple[Finding, ...]
     signers: tuple[str, ...] = ()  # in words
+    times: tuple[str, ...] = ()  # the time-stamps, in words
     has_known_signer: bool = False  # one of them has a name in the file of signers
     is_trusted: bool = False  # and one is trusted
-
-    @property
-    def is_timestamped(self) -> bool:
-        records = self.summary["records"]
-        return bool(records) and all(record.get("timestamped") for record in records)
+    has_trusted_time: bool = False  # a time-stamp is by an authority that the reader trusts
 
     @property
     def is_good(self) -> bool:
@@ -63,7 +72,7 @@ class RememberedVerdict(NamedTuple):
 class VerdictMemory:
     """The verdicts since the page was started."""
 
-    policy: "TrustPolicy | None" = None  # whose keys the reader knows
+    trust: ReaderTrust = TRUSTS_NOBODY
     _verdicts: dict[tuple[str, str | None], RememberedVerdict] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _at_once: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MOST_AT_ONCE))
@@ -76,25 +85,23 @@ class VerdictMemory:
         if not self._at_once.acquire(timeout=_PATIENCE):
             raise StoreError("other records are being verified", hint="try again in a minute")
         try:
-            total, findings, signers = VerifySummary(), list[Finding](), list[str]()
-            is_known = is_trusted = False
-            for result in verify(found.open().path):
-                by = signers_of(result, self.policy)
-                checked = result if self.policy is None else with_trust(result, self.policy, by)
-                total.add(checked, by)
-                findings += checked.verdict.findings
-                signers += [each.describe() for each in by]
-                is_known |= any(each.names for each in by)
-                is_trusted |= any(each.is_trusted for each in by)
+            judged = [judge(result, *self.trust) for result in verify(found.open().path)]
         finally:
             self._at_once.release()
+        total = VerifySummary()
+        for each in judged:
+            total.add(*each)
+        signers = [signer for each in judged for signer in each.signers]
+        times = [time for each in judged for time in each.times]
         verdict = RememberedVerdict(
             format_time(datetime.now(UTC)),
             total.to_dict(),
-            tuple(findings),
-            tuple(signers),
-            is_known,
-            is_trusted,
+            tuple(finding for each in judged for finding in each.result.verdict.findings),
+            tuple(signer.describe() for signer in signers),
+            tuple(time.describe() for time in times),
+            any(signer.names for signer in signers),
+            any(signer.is_trusted for signer in signers),
+            any(time.is_trusted for time in times),
         )
         with self._lock:
             if len(self._verdicts) >= _MOST_VERDICTS:

@@ -84,15 +84,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.verify import (  # noqa: PLC0415
-        VerifySummary,
-        signers_of,
-        timestamps_of,
-        verify,
-        with_proof,
-        with_time,
-        with_trust,
-    )
+    from runcard.operations.checks.judgement import judge  # noqa: PLC0415
+    from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if proof is not None:
@@ -111,13 +104,9 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     for result in batch.over(
         verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None)
     ):
-        result = with_proof(result, proof)  # noqa: PLW2901 - the same result, with more in it
-        times = timestamps_of(result, authorities)
-        by = signers_of(result, policy, times)
-        checked = result if policy is None else with_trust(result, policy, by)
-        checked = checked if authorities is None else with_time(checked, authorities, times)
-        total.add(checked, by, times)
-        report.add(checked, by, times)
+        judgement = judge(result, policy, authorities, proof)
+        total.add(*judgement)
+        report.add(*judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for result in pinned.results if pinned else ():
         total.add(result)

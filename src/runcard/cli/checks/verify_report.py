@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say, say_done
 from runcard.files import printable
+from runcard.store import layout
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -28,7 +29,8 @@ _COMPLETE = "Complete means that nothing is missing in a record. This does not p
 _SIGNED = "Signed means that somebody with the key of the signer signed a record; {file} says whose it is. This does not prove when."
 _UNKNOWN_KEY = "Signed with a key that nobody vouches for here: anyone can make one. Name the keys that you trust with --signers FILE."
 _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
-_TIMESTAMPED = "Time-stamped means that a record existed by then, says an authority that you trust. This does not prove who made them, nor how old they were."
+_NOT_CHECKED = "Not checked: a signature or a time-stamp proves nothing until it is checked."
+_TIMESTAMPED = "Time-stamped means that a record existed by then, says an authority that you trust. This does not prove who made it, nor how old it was."
 _UNKNOWN_AUTHORITY = "Time-stamped by an authority that nobody vouches for here: anyone can be one. Name the certificates that you trust with --tsa-certs FILE."
 _NOT_TIMESTAMPED = "Not time-stamped: only clocks that the maker of a record could set say when it was made."
 
@@ -95,11 +97,13 @@ class VerifyReport:
         elif signers:
             yield _UNKNOWN_KEY
         else:
-            yield _NOT_SIGNED
+            yield _NOT_CHECKED if verdict.leaves_unchecked(layout.SIGNATURE) else _NOT_SIGNED
         if any(each.is_trusted for each in times):
             yield _TIMESTAMPED
+        elif times:
+            yield _UNKNOWN_AUTHORITY
         else:
-            yield _UNKNOWN_AUTHORITY if times else _NOT_TIMESTAMPED
+            yield _NOT_CHECKED if verdict.leaves_unchecked(layout.TIMESTAMPS) else _NOT_TIMESTAMPED
 
     def finish(self, tally: "Counter[str]") -> ExitCode:
         """Print the errors, the warnings, the tally and what the verdicts do not prove; the exit code."""
@@ -109,7 +113,8 @@ class VerifyReport:
             parts = ", ".join(f"{count:,} {word}" for word, count in tally.items() if count)
             (say_done if code == ExitCode.OK else say)(f"{records:,} records: {parts}")
         signed = (_SIGNED, _UNKNOWN_KEY, _NOT_SIGNED)
-        for sentence in (_INTACT, _COMPLETE, *signed, _TIMESTAMPED, _UNKNOWN_AUTHORITY, _NOT_TIMESTAMPED):
+        stamped = (_TIMESTAMPED, _UNKNOWN_AUTHORITY, _NOT_TIMESTAMPED)
+        for sentence in (_INTACT, _COMPLETE, *signed, *stamped, _NOT_CHECKED):
             if sentence in self._sentences:
                 say_done(sentence.format(file=self._file))
         return code
@@ -143,7 +148,11 @@ def _words(verdict: "Verdict") -> str:
     has_failed = _code_of(verdict) == ExitCode.FAILED
     if verdict.intact and verdict.complete and verdict.records:
         signed = "signed" if verdict.signed else "not signed"
+        if not verdict.signed and verdict.leaves_unchecked(layout.SIGNATURE):
+            signed = "signature not checked"
         timestamped = "time-stamped" if verdict.timestamped else "not time-stamped"
+        if not verdict.timestamped and verdict.leaves_unchecked(layout.TIMESTAMPS):
+            timestamped = "time-stamp not checked"
         kinds = {finding.kind for finding in verdict.findings}
         signed = "NOT SIGNED AS REQUIRED" if "signer" in kinds else signed
         timestamped = "NOT TIME-STAMPED AS REQUIRED" if "authority" in kinds else timestamped

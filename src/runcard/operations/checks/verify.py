@@ -11,6 +11,7 @@ from runcard.documents.findings import ERROR, NOTE, Finding, Severity
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
+from runcard.operations.checks.judgement import judge
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runcard.operations.checks.pin import PinCheck
-    from runcard.operations.signatures.time_authority import JudgedTimestamp, TimePolicy
-    from runcard.operations.signatures.trust import JudgedSignature, TrustPolicy
+    from runcard.operations.signatures.time_authority import JudgedTimestamp
+    from runcard.operations.signatures.trust import JudgedSignature
     from runcard.store.ledger_index import LedgerIndex
+    from runcard.store.verification.anchors import AnchorIndex
 
 # What can be the matter with a record, in the order of a tally. One that is removed is known by the ledger only.
 _TALLY = (
@@ -67,7 +69,7 @@ def verify(
     For a store, the chains of its ledgers are checked as a whole. For records that are named, they are checked where they
     mention the record, and at their ends; with `whole_ledgers`, as a whole.
     """
-    chains = _NamedChains(whole_ledgers=whole_ledgers)
+    chains, anchors = _NamedChains(whole_ledgers=whole_ledgers), _NamedAnchors()
     for form, names in groupby(map(_record_path, paths), _form):
         if form == _DIRECTORY:
             results = _directories(list(names), chains, progress, limits)
@@ -79,21 +81,8 @@ def verify(
             if not result.is_named or result.store is None:
                 yield result
                 continue
-            yield from _with_anchors(result, result.store)
+            yield from anchors.applied(result, result.store)
             yield from chains.findings(result)
-
-
-def _with_anchors(result: Verified, store: str) -> Iterator[Verified]:
-    """The result for a record that was named, with what the anchors of its store prove about it."""
-    with contextlib.suppress(RuncardError, OSError):  # what cannot be listed is reported with the store
-        if (identity := result.verdict.identity) and layout.anchor_names(store):
-            from runcard.store.verification.anchors import AnchorIndex  # noqa: PLC0415 - most stores have none
-
-            index = AnchorIndex(store, identity.id)
-            result = result._replace(verdict=index.applied(result.verdict))
-            if index.findings:
-                yield Verified(store, Verdict(tuple(index.findings), records=0), store)
-    yield result
 
 
 def damage_of(
@@ -219,6 +208,43 @@ class _NamedChains:
                 yield from verify_chain(indexed, store)
 
 
+class _NamedAnchors:
+    """What the anchors of stores prove about records that were named; each finding about an anchor once.
+
+    For a few records of a store, its anchors are searched for each; for more, they are read as a whole, once.
+    """
+
+    def __init__(self) -> None:
+        self._searches: Counter[str] = Counter()  # by store
+        self._indexes: dict[str, AnchorIndex] = {}  # by store
+        self._reported: set[tuple[str, Finding]] = set()  # by store
+
+    def applied(self, named: Verified, store: str) -> Iterator[Verified]:
+        """The result with the time-stamps of its anchors, after what is wrong with these."""
+        index = None
+        with contextlib.suppress(RuncardError, OSError):  # what cannot be listed is reported with the store
+            if (identity := named.verdict.identity) and layout.anchor_names(store):
+                index = self._index_for(store, identity.id)
+        if index is None:
+            yield named
+            return
+        new = tuple(finding for finding in index.findings if (store, finding) not in self._reported)
+        self._reported.update((store, finding) for finding in new)
+        if new:
+            yield Verified(store, Verdict(new, records=0), store)
+        yield named._replace(verdict=index.applied(named.verdict))
+
+    def _index_for(self, store: str, record_id: str) -> "AnchorIndex":
+        from runcard.store.verification.anchors import AnchorIndex  # noqa: PLC0415 - most stores have none
+
+        if store in self._indexes:
+            return self._indexes[store]
+        self._searches[store] += 1
+        if self._searches[store] <= _FEW:
+            return AnchorIndex(store, record_id)
+        return self._indexes.setdefault(store, AnchorIndex(store))
+
+
 def _missing_directory(record: Record) -> Iterator[Verified]:
     """The finding about a record that was restored from its archive, by the ledger, and is not there any more."""
     store = record.store
@@ -309,68 +335,11 @@ def _weakest(verdicts: set[bool | None]) -> bool | None:
     return next((value for value in (False, None, True) if value in verdicts), None)
 
 
-def with_proof(result: Verified, proof: str | None = None) -> Verified:
-    """A result for a record that was named, with the time-stamps of a proof: the given one, or the one beside the record."""
-    if not result.is_named or not result.verdict.records or (proof is None and is_url(result.path)):
-        return result
-    path = proof or f"{os.path.abspath(result.path).removesuffix(layout.PACKED)}{layout.PROOF}"
-    if proof is None and not os.path.isfile(path):
-        return result
-    from runcard.operations.signatures.anchor_proof import apply_proof  # noqa: PLC0415 - few records have one
-
-    return apply_proof(result, path)
-
-
-def timestamps_of(result: Verified, policy: "TimePolicy | None" = None) -> "list[JudgedTimestamp]":
-    """The time-stamps of a record that are right; without a policy, no authority is trusted."""
-    if not result.verdict.timestamps:
-        return []
-    from runcard.operations.signatures.time_authority import TimePolicy  # noqa: PLC0415 - most records have none
-
-    return (policy or TimePolicy()).judge(result.verdict.timestamps)
-
-
-def signers_of(
-    result: Verified, policy: "TrustPolicy | None" = None, times: "Sequence[JudgedTimestamp]" = ()
-) -> "list[JudgedSignature]":
-    """The signatures of a record that are right; without a policy, nobody says whose they are.
-
-    `times` are its time-stamps: they prove that a signature is older than the end of its key.
-    """
-    if not result.verdict.signatures:
-        return []
-    from runcard.operations.signatures.trust import TrustPolicy  # noqa: PLC0415 - most records have none
-
-    return (policy or TrustPolicy()).judge(result.verdict, times)
-
-
-def with_trust(result: Verified, policy: "TrustPolicy", signers: "Sequence[JudgedSignature]") -> Verified:
-    """A result with findings about the signatures that a record lacks."""
-    if not result.verdict.records and not signers:
-        return result
-    return _with_findings(result, policy.findings(_name(result), signers))
-
-
-def with_time(result: Verified, policy: "TimePolicy", times: "Sequence[JudgedTimestamp]") -> Verified:
-    """A result with findings about the time-stamps that a record lacks."""
-    if not result.verdict.records:
-        return result
-    return _with_findings(result, policy.findings(_name(result), times))
-
-
-def _name(result: Verified) -> str:
-    return printable(os.path.basename(os.path.abspath(result.path)))
-
-
-def _with_findings(result: Verified, missing: list[Finding]) -> Verified:
-    verdict = result.verdict
-    return result._replace(verdict=verdict._replace(findings=(*verdict.findings, *missing)))
-
-
 def _tally_words(verdict: Verdict) -> Iterator[str]:
     """What is the matter with a record, or with those that are gone from a store; one word for each record."""
     if not verdict.records:
-        yield from ("removed" for finding in verdict.findings if is_removed_record(finding))
+        gone = {finding.record for finding in verdict.findings if is_removed_record(finding)}
+        yield from ("removed" for _ in gone)
     elif any(finding.kind == "open" for finding in verdict.findings):
         yield "open"
     elif not verdict.intact:
@@ -411,6 +380,5 @@ def summary(results: Iterable[Verified], pin: "PinCheck | None" = None) -> JsonO
     """The verdict on everything as data."""
     total = VerifySummary()
     for result in results:
-        proven = with_proof(result)
-        total.add(proven, signers_of(proven), timestamps_of(proven))
+        total.add(*judge(result))
     return total.to_dict(pin)

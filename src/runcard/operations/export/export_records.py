@@ -92,7 +92,7 @@ def _check_count(records: Sequence[str | os.PathLike[str]], form: str, output: T
     is_bibtex = form == CITATION and isinstance(output, str) and output.endswith(".bib")
     if len(records) > 1 and form not in _MANY and not is_bibtex:
         hint = "pass -o FILE.bib for many" if form == CITATION else "export one record after the other"
-        raise UsageError(f"the format {form} has one record", hint=hint)
+        raise UsageError(f"{form} holds one record only", hint=hint)
 
 
 def _check_new(path: str) -> None:

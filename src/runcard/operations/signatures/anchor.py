@@ -22,7 +22,7 @@ from runcard.operations.signatures.time_authority import (
     write_request,
 )
 from runcard.store import layout
-from runcard.store.anchors import StoredAnchor, anchors_of, write_anchor
+from runcard.store.anchors import StoredAnchor, anchors_of, draft_anchor
 from runcard.store.ledger_index import LedgerIndex
 from runcard.store.locks import lock_folder
 from runcard.store.record import DirectoryRecord, Record
@@ -71,18 +71,18 @@ def anchor(store: str | os.PathLike[str], source: TimestampSource) -> AnchorResu
     if not leaves.has_records():
         raise StoreError(f"{printable(path)} holds no closed records", hint="name the folder of a store")
     with lock_folder(path):
-        stored = write_anchor(path, leaves, datetime.now(UTC).replace(microsecond=0))
+        draft = draft_anchor(path, leaves, datetime.now(UTC).replace(microsecond=0))
+    accepted = reply = None
     try:
         if source.is_only_request:
-            write_request(source.request or "", stored.anchor.imprint)
-            return _result(path, stored, request=source.request, warnings=leaves.warnings)
-        reply = get_reply(source, stored.anchor.imprint)
-        accepted = accept(reply, source)
-        stored.add_reply(reply)
-    except BaseException:
-        stored.remove()  # without a time-stamp it proves nothing
-        raise
-    return _result(path, stored, accepted=accepted, warnings=leaves.warnings)
+            write_request(source.request or "", draft.imprint)
+        else:
+            reply = get_reply(source, draft.imprint)
+            accepted = accept(reply, source)
+        stored = draft.publish(reply)
+    finally:
+        draft.discard()
+    return _result(path, stored, request=source.request, accepted=accepted, warnings=leaves.warnings)
 
 
 def _result(

@@ -15,7 +15,7 @@ from runcard.store import layout
 from runcard.store.ledger import Ledger
 from runcard.store.ledger_index import LedgerIndex
 from runcard.store.signatures import read_ledger_signatures, with_signature
-from runcard.store.verification.ledger_signatures import LedgerSignatureCheck, ledger_end
+from runcard.store.verification.ledger_signatures import LedgerPrefixes, LedgerSignatureCheck
 from runcard.store.verification.signature_check import is_cut_line
 
 
@@ -60,8 +60,9 @@ def sign_store(store: str | os.PathLike[str], signer: Signer) -> SignedStoreResu
 
 
 def _signed(path: str, index: LedgerIndex, signer: Signer) -> SignedStoreResult:
-    counts = [(ledger, index.count(ledger)) for ledger in index.ledgers]
-    ends = [end for ledger, count in counts if (end := ledger_end(index, ledger, count)) is not None]
+    prefixes = LedgerPrefixes(index)
+    found = [prefixes.end(ledger, index.count(ledger)) for ledger in index.ledgers]
+    ends = [end for end in found if end is not None]
     if not ends:
         raise StoreError(f"the ledgers of {printable(path)} have no entries", hint="close a record first")
     result = SignedStoreResult(

@@ -46,7 +46,8 @@ class TrustedAuthorities(NamedTuple):
 
 def open_authorities(file: str | os.PathLike[str] | None = None) -> TrustedAuthorities | None:
     """The trusted certificates in a file, or in that of the settings; None if none is named."""
-    path = read_settings({TIMESTAMP_CERTIFICATES: file})[TIMESTAMP_CERTIFICATES]
+    named = None if file is None else os.fspath(file)
+    path = read_settings({TIMESTAMP_CERTIFICATES: named})[TIMESTAMP_CERTIFICATES]
     if path is None:
         return None
     data = read_file(path, _LARGEST_CERTIFICATES)

@@ -76,7 +76,6 @@ class TrustPolicy:
         self.signers = signers
         self._revoked = revoked or {}
         self._required = tuple(required or ())
-        self._now = datetime.now(UTC)
 
     def judge(self, verdict: Verdict, times: "Sequence[JudgedTimestamp]" = ()) -> list[JudgedSignature]:
         """The signatures of a record, with their signers; `times` are its time-stamps, which prove how old they are."""
@@ -84,14 +83,16 @@ class TrustPolicy:
 
     def _judgement(self, signature: RecordSignature, times: "Sequence[JudgedTimestamp]") -> JudgedSignature:
         claimed = parse_time(signature.signed_at) if signature.signed_at else None
-        when = SigningTimes(claimed, _proven_time(times, signature), self._now)
+        when = SigningTimes(claimed, _proven_time(times, signature), datetime.now(UTC))
         if self.signers is not None:
             trust = trust_in(signature.key, self.signers, self._revoked, when)
             return JudgedSignature(signature, trust, trust.is_trusted)
         fault = revocation_fault(signature.key, self._revoked, when)
         return JudgedSignature(signature, Trust(signature.key, (), fault), None if fault is None else False)
 
-    def findings(self, record: str, judged: Sequence[JudgedSignature]) -> list[Finding]:
+    def findings(
+        self, record: str, judged: Sequence[JudgedSignature], *, has_unchecked: bool = False
+    ) -> list[Finding]:
         """What a record lacks: a trusted signature, or one of those that are required."""
         if self.signers is None:
             are_revoked = bool(judged) and all(each.is_trusted is False for each in judged)
@@ -102,7 +103,10 @@ class TrustPolicy:
             return [_finding(record, f"it is not signed by {printable(name)}") for name in missing]
         if trusted:
             return []
-        reason = "it is not signed" if not judged else "no signature is by a trusted signer"
+        if judged:
+            reason = "no signature is by a trusted signer"
+        else:
+            reason = "its signature could not be checked" if has_unchecked else "it is not signed"
         return [_finding(record, reason)]
 
 

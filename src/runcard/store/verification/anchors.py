@@ -71,19 +71,20 @@ class AnchorIndex:
         self.findings: list[Finding] = []  # about the anchors themselves
         self._store = store
         self._anchors: list[_IndexedAnchor] = []
-        needle = None if only is None else encode_json(json_name(only).text, COMPACT).strip()
+        self._imprints: dict[str, str] = {}  # of the anchors, by name
+        needle = b"" if only is None else encode_json(json_name(only).text, COMPACT).strip()
         for stored in anchors_of(store):
             if isinstance(stored, tuple):
                 self._fail(stored[0], stored[1], INTACT)
             else:
                 self._add(stored, needle)
 
-    def _add(self, stored: StoredAnchor, needle: bytes | None) -> None:
+    def _add(self, stored: StoredAnchor, needle: bytes) -> None:
         records = _RecordTable()
         try:
-            if needle is not None and not any(needle in leaf for leaf in stored.leaves()):
+            if needle and not any(needle in leaf for leaf in stored.leaves()):
                 return
-            for leaf in stored.checked_leaves():
+            for leaf in stored.checked_leaves(needle):
                 if leaf.kind not in {LEDGER, EARLIER}:
                     records.add(leaf)
             stamps = tuple(self._stamps(stored))
@@ -92,6 +93,7 @@ class AnchorIndex:
             return
         records.sort()
         self._anchors.append(_IndexedAnchor(stored, records, stamps))
+        self._imprints[stored.name] = stored.anchor.imprint.hex()
 
     def _stamps(self, stored: StoredAnchor) -> Iterator[RecordTimestamp]:
         data = stored.replies()
@@ -162,11 +164,10 @@ class AnchorIndex:
         return _about_record(anchor, leaf.name, message, COMPLETE, expected=leaf.sha256)
 
     def _missing_anchor(self, anchor: _IndexedAnchor, leaf: Leaf) -> Finding | None:
-        known = {other.stored.name: other.stored.anchor.imprint.hex() for other in self._anchors}
-        if known.get(leaf.name) == leaf.sha256:
+        if self._imprints.get(leaf.name) == leaf.sha256:
             return None
         message = "the anchor before it is missing, or was changed"
-        return _about_record(anchor, leaf.name, message, COMPLETE, expected=leaf.sha256)
+        return _about_file(anchor, leaf, message, COMPLETE)
 
 
 class SeenRecords:
@@ -217,16 +218,25 @@ def _deleted_finding(names: list[str]) -> Finding:
 def _missing_ledger(anchor: _IndexedAnchor, leaf: Leaf, index: "LedgerIndex") -> Finding | None:
     ledger = next((each for each in index.ledgers if each.name == leaf.name), None)
     if ledger is None:
-        return _about_record(anchor, leaf.name, "the ledger is missing", COMPLETE, expected=leaf.sha256)
+        return _about_file(anchor, leaf, "the ledger is missing", COMPLETE)
     if index.count(ledger) < leaf.entries:
         message = (
             f"the ledger was shortened: it had {leaf.entries:,} entries, and has {index.count(ledger):,}"
         )
-        return _about_record(anchor, leaf.name, message, COMPLETE, expected=leaf.sha256)
+        return _about_file(anchor, leaf, message, COMPLETE)
     if (found := index.hash_at(ledger, leaf.entries)) != leaf.sha256:
         message = f"the ledger was rewritten: entry {leaf.entries:,} is another one"
-        return _about_record(anchor, leaf.name, message, INTACT, expected=leaf.sha256, found=found)
+        return _about_file(anchor, leaf, message, INTACT, found=found)
     return None
+
+
+def _about_file(
+    anchor: _IndexedAnchor, leaf: Leaf, message: str, breaks: str, found: str | None = None
+) -> Finding:
+    """A finding about a ledger or an earlier anchor."""
+    place = printable(os.path.basename(leaf.name))
+    about = _about_record(anchor, leaf.name, message, breaks, expected=leaf.sha256, found=found)
+    return about._replace(path=place)
 
 
 def _about_record(

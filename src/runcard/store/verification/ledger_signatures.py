@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from runcard.documents.ledger_statement import LEDGER_PREDICATE, SignedLedger, compare_ledgers, signed_ends
@@ -13,6 +14,8 @@ from runcard.store import layout
 from runcard.store.verification.signature_check import RecordSignature, SignatureCheck
 
 if TYPE_CHECKING:
+    from hashlib import _Hash as Hasher
+
     from runcard.signing.public_keys import PublicKey
     from runcard.store.ledger_index import IndexedLedger, LedgerIndex
 
@@ -31,6 +34,7 @@ class LedgerSignatureCheck(SignatureCheck):
         self._name = printable(layout.LEDGER_SIGNATURES)
         self._limits = limits
         self._index = index
+        self._prefixes = LedgerPrefixes(index)
         self.good: list[RecordSignature] = []
 
     def _compare(self, statement: SignedStatement) -> Iterator[StatementFault]:
@@ -43,7 +47,7 @@ class LedgerSignatureCheck(SignatureCheck):
             return
         counts = {end.file: end.entries for end in ends}
         ledgers = {ledger.name: ledger for ledger in self._index.ledgers if ledger.name in counts}
-        found = {name: ledger_end(self._index, ledger, counts[name]) for name, ledger in ledgers.items()}
+        found = {name: self._prefixes.end(ledger, counts[name]) for name, ledger in ledgers.items()}
         yield from compare_ledgers(ends, found)
 
     def _signature(self, key: "PublicKey", statement: SignedStatement, number: int) -> RecordSignature:
@@ -53,17 +57,28 @@ class LedgerSignatureCheck(SignatureCheck):
         return RecordSignature(key, statement.signed_at, 0, number, added)
 
 
-def ledger_end(index: "LedgerIndex", ledger: "IndexedLedger", count: int) -> SignedLedger | None:
-    """A ledger up to one of its entries; None if it is shorter."""
-    head = index.hash_at(ledger, count)
-    if head is None:
-        return None
-    digest, lines = sha256(), 0
-    with open(os.dup(ledger.descriptor), "rb") as file:
-        file.seek(0)
-        for line in file:
-            digest.update(line)
-            lines += 1
-            if lines == count:
-                break
-    return SignedLedger(ledger.name, count, head, digest.hexdigest())
+class LedgerPrefixes:
+    """The beginnings of ledgers, by the number of their entries.
+
+    Signatures name ever longer ones, so each is hashed from the end of the last: many signatures read a ledger once.
+    """
+
+    def __init__(self, index: "LedgerIndex") -> None:
+        self._index = index
+        self._last: dict[str, tuple[int, int, Hasher]] = {}  # by name: lines, bytes, and the digest of these
+
+    def end(self, ledger: "IndexedLedger", count: int) -> SignedLedger | None:
+        """A ledger up to one of its entries; None if it is shorter."""
+        head = self._index.hash_at(ledger, count)
+        if head is None:
+            return None
+        lines, size, digest = self._last.get(ledger.name, (0, 0, sha256()))
+        if lines > count:
+            lines, size, digest = 0, 0, sha256()
+        with open(os.dup(ledger.descriptor), "rb") as file:
+            file.seek(size)
+            for line in islice(file, count - lines):
+                digest.update(line)
+                size += len(line)
+        self._last[ledger.name] = count, size, digest
+        return SignedLedger(ledger.name, count, head, digest.hexdigest())

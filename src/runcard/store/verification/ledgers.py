@@ -5,7 +5,15 @@ from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.documents.findings import COMPLETE, INTACT, LEDGER, Finding, ledger_finding, record_finding
+from runcard.documents.findings import (
+    ANCHOR,
+    COMPLETE,
+    INTACT,
+    LEDGER,
+    Finding,
+    ledger_finding,
+    record_finding,
+)
 from runcard.files import printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
@@ -68,8 +76,8 @@ def missing_record(
 
 
 def is_removed_record(finding: Finding) -> bool:
-    """Whether a finding is one of `missing_record`."""
-    is_about_record = finding.kind == LEDGER and not finding.path and finding.found is None
+    """Whether a finding is about a record that is gone: by `missing_record`, or by an anchor."""
+    is_about_record = finding.kind in {LEDGER, ANCHOR} and not finding.path and finding.found is None
     return is_about_record and finding.breaks == COMPLETE and finding.expected is not None
 
 

@@ -53,6 +53,10 @@ class Verdict(NamedTuple):
             return False
         return True if self.timestamps else None
 
+    def leaves_unchecked(self, file: str) -> bool:
+        """Whether something in this file of the record could not be checked here, such as a signature."""
+        return any(finding.kind == "limits" and finding.path == file for finding in self.findings)
+
     @property
     def intact(self) -> bool:
         return not any(finding.breaks == INTACT for finding in self.findings)

@@ -1,0 +1,85 @@
+"""What a reader may conclude from a result of `verify`: who signed the record, by when it existed, and what it lacks.
+
+The reader's own files decide whom to trust, never the record.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.files import printable
+from runcard.operations.checks.verify_result import Verified
+from runcard.store import layout
+from runcard.store.remote.urls import is_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runcard.documents.findings import Finding
+    from runcard.operations.signatures.time_authority import JudgedTimestamp, TimePolicy
+    from runcard.operations.signatures.trust import JudgedSignature, TrustPolicy
+
+
+class Judgement(NamedTuple):
+    """A result with findings about what the reader requires, and the signatures and time-stamps that are right."""
+
+    result: Verified
+    signers: "Sequence[JudgedSignature]" = ()
+    times: "Sequence[JudgedTimestamp]" = ()
+
+
+def judge(
+    result: Verified,
+    trust: "TrustPolicy | None" = None,
+    authorities: "TimePolicy | None" = None,
+    proof: str | None = None,
+) -> Judgement:
+    """Judge a result: without `trust`, nobody says whose keys signed it; without `authorities`, none is trusted.
+
+    `proof` is the file that proves that the record is in an anchor; by default the one beside a record that was named.
+    """
+    proven = _with_proof(result, proof)
+    times = _timestamps(proven, authorities)
+    signers = _signatures(proven, trust, times)
+    findings: list[Finding] = []
+    if trust is not None and (proven.verdict.records or signers):
+        has_unchecked = proven.verdict.leaves_unchecked(layout.SIGNATURE)
+        findings += trust.findings(_name(proven), signers, has_unchecked=has_unchecked)
+    if authorities is not None and proven.verdict.records:
+        findings += authorities.findings(_name(proven), times)
+    verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
+    return Judgement(proven._replace(verdict=verdict), signers, times)
+
+
+def _with_proof(result: Verified, proof: str | None) -> Verified:
+    """A result for a record that was named, with the time-stamps of a proof: the given one, or the one beside the record."""
+    if not result.is_named or not result.verdict.records or (proof is None and is_url(result.path)):
+        return result
+    path = proof or f"{os.path.abspath(result.path).removesuffix(layout.PACKED)}{layout.PROOF}"
+    if proof is None and not os.path.isfile(path):
+        return result
+    from runcard.operations.signatures.anchor_proof import apply_proof  # noqa: PLC0415 - few records have one
+
+    return apply_proof(result, path)
+
+
+def _timestamps(result: Verified, policy: "TimePolicy | None") -> "list[JudgedTimestamp]":
+    if not result.verdict.timestamps:
+        return []
+    from runcard.operations.signatures.time_authority import TimePolicy  # noqa: PLC0415 - most records have none
+
+    return (policy or TimePolicy()).judge(result.verdict.timestamps)
+
+
+def _signatures(
+    result: Verified, policy: "TrustPolicy | None", times: "Sequence[JudgedTimestamp]"
+) -> "list[JudgedSignature]":
+    """The signatures that are right; time-stamps prove that one is older than the end of its key."""
+    if not result.verdict.signatures:
+        return []
+    from runcard.operations.signatures.trust import TrustPolicy  # noqa: PLC0415 - most records have none
+
+    return (policy or TrustPolicy()).judge(result.verdict, times)
+
+
+def _name(result: Verified) -> str:
+    return printable(os.path.basename(os.path.abspath(result.path)))

@@ -1,0 +1,48 @@
+"""Signatures and time-stamps that cannot be checked here, because the package for that is not installed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+
+
+@pytest.fixture
+def without_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name for name in sys.modules if name.partition(".")[0] == "cryptography"]
+    for name in {"cryptography", *names}:
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def vector(name: str) -> Path:
+    (record,) = (VECTORS / "records" / name).iterdir()
+    return record
+
+
+@pytest.mark.usefixtures("without_cryptography")
+@pytest.mark.parametrize(
+    "kind", ["signed", "signed-ssh-rsa", "signed-ssh-ecdsa-256", "signed-ssh-hardware-ecdsa"]
+)
+def test_a_signature_that_cannot_be_checked_is_not_called_missing(cli: Cli, kind: str) -> None:
+    done = cli("verify", vector(kind))
+    assert (done.code, done.err) == (0, "")
+    assert "intact, complete, signature not checked, not time-stamped" in done.out
+    assert "pip install 'runcard[sign]'" in done.out
+    assert "could have forged" not in done.out
+
+
+@pytest.mark.usefixtures("without_cryptography")
+def test_a_signature_that_cannot_be_checked_is_not_trusted(cli: Cli) -> None:
+    done = cli("verify", vector("signed"), "--signers", VECTORS / "signers")
+    assert done.code == 1
+    assert "its signature could not be checked [signer]" in done.out
+
+
+@pytest.mark.usefixtures("without_cryptography")
+def test_a_time_stamp_that_cannot_be_checked_is_not_called_missing(cli: Cli) -> None:
+    done = cli("verify", vector("timestamp-good"))
+    assert (done.code, done.err) == (0, "")
+    assert "not signed, time-stamp not checked" in done.out
