@@ -1,10 +1,11 @@
 """Merkle trees, compared with the definition in RFC 6962 and with its published roots."""
 
+from collections.abc import Iterable
 from hashlib import sha256
 
 import pytest
 
-from runcard.documents.merkle import TreeHash, leaf_hash, root_by_path, tree_root
+from runcard.documents.merkle import TreeHash, leaf_hash, root_by_path
 
 # The leaves and roots of the reference implementation of Certificate Transparency.
 LEAVES = [bytes.fromhex(text) for text in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")]  # fmt: skip
@@ -14,6 +15,13 @@ ROOTS = {
     3: "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
     8: "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
 }
+
+
+def tree_root(leaves: Iterable[bytes]) -> bytes:
+    tree = TreeHash()
+    for data in leaves:
+        tree.add(leaf_hash(data))
+    return tree.finish()[0]
 
 
 def definition(leaves: list[bytes]) -> bytes:

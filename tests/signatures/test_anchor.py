@@ -12,8 +12,8 @@ import pytest
 import runcard
 from attacks.edited import session
 from conftest import Cli
+from documents.test_merkle import definition
 from runcard.documents.anchor import make_anchor
-from runcard.documents.merkle import tree_root
 from runcard.signing import timestamp_server
 from runcard.store.anchors import StoredAnchor
 from signatures.authority import Authority, served
@@ -63,7 +63,7 @@ def test_all_records_of_a_store_have_one_time_stamp(cli: Cli, store: Path, autho
     document, replies = Path(made["path"]), Path(made["path"]).with_suffix(".tsr")
     assert authority.accepts(document, replies)
     leaves = document.with_suffix(".leaves.jsonl").read_bytes().splitlines()
-    assert tree_root(leaves).hex() == made["root"] == json.loads(document.read_bytes())["tree"]["root"]
+    assert definition(leaves).hex() == made["root"] == json.loads(document.read_bytes())["tree"]["root"]
     assert {json.loads(leaf)["kind"] for leaf in leaves} == {"ledger", "run"}
     code, report, findings = verified(cli, store, "--tsa-certs", authority.root, "--require-timestamp")
     assert (code, report["timestamped"], findings) == (0, True, [])

@@ -37,7 +37,6 @@ from runcard.signing.private_keys import (
 from runcard.signing.public_keys import SK_ED25519, parse_key_text
 from runcard.signing.ssh_signature import (
     NAMESPACE,
-    armored,
     covered_bytes,
     encode_ssh_signature,
     parse_ssh_signature,
@@ -48,6 +47,7 @@ from signing.conftest import TYPES
 SOME_KEY = parse_key_text(
     "ssh-ed25519", "AAAAC3NzaC1lZDI1NTE5AAAAIFl09x0LsPChflgWxU9uULe5I8RXNd+oZ10dR57E2aSj"
 )
+BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 PAYLOAD = b'{"_type":"https://in-toto.io/Statement/v1"}'
 
 
@@ -73,7 +73,8 @@ def test_openssh_accepts_a_signature_of_ours(ssh_keys: Path, tmp_path: Path, nam
     envelope = sealed(signer)
     allowed, signature = tmp_path / "allowed", tmp_path / "signature"
     allowed.write_text(f"me {(ssh_keys / f'{name}.pub').read_text()}")
-    signature.write_text(armored(envelope.signatures[0].value))
+    text = base64.encodebytes(envelope.signatures[0].value).decode()
+    signature.write_text(f"{BEGIN}\n{text}{END}\n")
     command = ["ssh-keygen", "-Y", "verify", "-f", str(allowed), "-I", "me", "-n", NAMESPACE]
     command += ["-s", str(signature)]
     done = subprocess.run(command, input=envelope.signed_bytes, capture_output=True, check=False)

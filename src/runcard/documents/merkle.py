@@ -4,7 +4,7 @@ Leaves and inner nodes are hashed with different prefixes, so that neither can b
 its leaves are read: only a hash for each level is kept.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -62,14 +62,6 @@ class TreeHash:
         for left in reversed(self._subtrees[:-1]):
             whole = self._joined(left, whole, path)
         return whole.hash, tuple(path)
-
-
-def tree_root(leaves: Iterable[bytes]) -> bytes:
-    """The root of a tree, by the data of its leaves."""
-    tree = TreeHash()
-    for data in leaves:
-        tree.add(leaf_hash(data))
-    return tree.finish()[0]
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:

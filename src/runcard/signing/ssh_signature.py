@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import textwrap
 from typing import Final, NamedTuple
 
 from runcard.signing.public_keys import (
@@ -79,12 +78,6 @@ def _with_inner(outer: SshSignature, inner: bytes) -> SshSignature:
             raise WireFormatError("the algorithm of the signature is not that of its key")
     reader.finish()
     return outer._replace(algorithm=algorithm, signature=signature, flags=flags, counter=counter)
-
-
-def armored(signature: bytes) -> str:
-    """The text form that `ssh-keygen -Y verify` reads."""
-    lines = textwrap.wrap(base64.b64encode(signature).decode(), 70)
-    return "\n".join([_BEGIN, *lines, _END]) + "\n"
 
 
 def unarmored(text: str) -> bytes:
