@@ -15,7 +15,7 @@ from typing import NoReturn
 import pytest
 
 from cluster.dask_processes import DaskProcesses
-from cluster.shard_work import doubled, here, nothing, nowhere, pid_of
+from cluster.shard_work import doubled, here, met, nothing, nowhere, pid_of
 from conftest import Cli
 from runcard.errors import ClusterError, EncodingError, RuncardError
 from runcard.parallel import cluster, shard
@@ -89,6 +89,13 @@ def test_an_item_that_is_not_what_the_caller_saw_is_left_to_the_caller(tmp_path:
     (tmp_path / "new").replace(tmp_path / "replaced")
     (tmp_path / "removed").unlink()
     assert pickle.loads(pickle.loads(call)) == [(None, (0, 0)), None, None, (None, (0, 0))]  # noqa: S301 - made here
+
+
+def test_objects_of_a_server_do_not_wait_for_each_other() -> None:
+    """Each of them needs another one to be under way; files are read one after the other."""
+    for path, expected in (("s3://b/x", [(4, (0, 0))] * 8), (".", [None] * 8)):
+        call = ShardItems(met, [4] * 8, [ItemPlace(path, 0)] * 8, os.getcwd()).to_bytes()
+        assert pickle.loads(pickle.loads(call)) == expected  # noqa: S301 - made here
 
 
 def test_all_items_of_a_shard_must_be_on_the_worker(tmp_path: Path) -> None:

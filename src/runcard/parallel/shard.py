@@ -2,9 +2,12 @@
 
 A worker must see the same files under the same paths. It compares the inodes of the folders of all items before it begins:
 otherwise a record that is only elsewhere would be reported as missing. An item that it sees otherwise than its caller did, such
-as one that was replaced meanwhile, is left to the caller. The call is a pickle that makes it when it is loaded, so that Dask needs
-nothing of runcard to pass it on: a worker without runcard says so, instead of being ended by a message that it cannot read. A process works on one shard at a time, in the folder of the caller, so
-its memory is that of one item, and relative paths mean the same.
+as one that was replaced meanwhile, is left to the caller.
+
+The call is a pickle that makes it when it is loaded, so that Dask needs nothing of runcard to pass it on: a worker without
+runcard says so, instead of being ended by a message that it cannot read. A process works on one shard at a time, in the folder
+of the caller, so relative paths mean the same. Its memory is that of one item, or of the few objects of a server that it reads
+at a time, which otherwise would wait for each other's answers.
 """
 
 import os
@@ -12,14 +15,19 @@ import pickle
 import socket
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
 from runcard.errors import ClusterError
+from runcard.parallel.calls import CallThreads
 from runcard.version import __version__
 
 _PICKLE = 5  # its protocol
 _VERSION = f"runcard {__version__} on Python {sys.version_info[0]}.{sys.version_info[1]}"
+_URL = "://"
+_AT_ONCE = 8  # objects of a server, as without a cluster
 _one_at_a_time = Lock()
 
 Amount = tuple[int, int]  # files and bytes
@@ -77,13 +85,20 @@ def run_shard(version: str, folder: str, of_items: Inodes, of_folders: Inodes, i
                 if inode is not None and _inode(path) != inode:
                     raise _other_files(path)
             work, items = pickle.loads(inner)  # noqa: S301 - of the process that has this cluster
-            same = (inode is None or _inode(path) == inode for path, inode in of_items)
-            replies = [
-                _reply(work, item) if is_same else None for item, is_same in zip(items, same, strict=True)
-            ]
-            return pickle.dumps(replies, _PICKLE)
+            return pickle.dumps(_replies(work, items, of_items), _PICKLE)
         finally:
             os.chdir(before)
+
+
+def _replies(work: Callable[..., object], items: list[Any], places: Inodes) -> list[object]:
+    """What the work says about each item: one after the other, or several objects of a server at a time."""
+    at_once = _AT_ONCE if all(_URL in path for path, _ in places) else 0
+    with closing(CallThreads(at_once)) as threads:
+        calls = [
+            threads.submit(partial(_reply, work, item)) if inode in {None, _inode(path)} else None
+            for item, (path, inode) in zip(items, places, strict=True)
+        ]
+        return [None if call is None else call.result() for call in calls]
 
 
 def _reply(work: Callable[..., object], item: object) -> tuple[object, Amount] | None:
