@@ -121,7 +121,7 @@ def test_a_worker_needs_runcard_to_make_a_call_and_not_to_receive_it() -> None:
 
 def test_a_cluster_whose_workers_have_all_just_died_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     own = WorkerCluster(2, None)
-    client = SimpleNamespace(nthreads=dict, submit=lambda load, data, **_: _done(load(data)))
+    client = SimpleNamespace(nthreads=lambda **_: {}, submit=lambda load, data, **_: _done(load(data)))
     monkeypatch.setattr(own, "connect", lambda: client)
     assert list(own.work_in_order([1, 2, 3], nothing, lambda *_: None, here)) == [None] * 3
 
@@ -143,6 +143,11 @@ def test_a_scheduler_that_is_silent_is_an_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cluster, "_PATIENCE", 0.05)
     with pytest.raises(ClusterError, match="the scheduler does not answer any more"):
         own._wait(SimpleNamespace(done=lambda: False))
+    with pytest.raises(ClusterError, match="the scheduler does not answer any more"):
+        cluster._wait_for_workers(own.connect(), own._address)
+    idle = SimpleNamespace(nthreads=lambda **_: {})
+    with pytest.raises(ClusterError, match=r"the scheduler at tcp://127\.0\.0\.1:1 has no workers"):
+        cluster._wait_for_workers(idle, own._address)
 
 
 def test_an_interrupt_reaches_the_command_and_not_its_workers() -> None:

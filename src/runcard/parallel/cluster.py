@@ -130,10 +130,11 @@ class WorkerCluster:
                 f"no scheduler answers at {self._address}", hint=_connection_hint(self._address)
             ) from error
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
-        except (OSError, TimeoutError) as error:
-            client.close()
-            raise _no_workers(self._address) from error
+            _wait_for_workers(client, self._address)
+        except BaseException:
+            with suppress(OSError, RuntimeError):
+                client.close(timeout=_LOOK)
+            raise
         return client
 
     def _reconnect(self) -> None:
@@ -171,7 +172,8 @@ class WorkerCluster:
 
         `place` says where an item is and how large; None for one that must be worked on by this process.
         """
-        workers = max(1, len(self.connect().nthreads()))  # all of them may have just died
+        self.connect()
+        workers = self._count_workers() or 1  # all of them may have just died
         waiting: deque[tuple[_Shard, Future]] = deque()
         try:
             for shard in _shards(items, work, place, workers):
@@ -251,7 +253,7 @@ class WorkerCluster:
                 answered = answered if workers is None else looked
                 had_workers = looked if workers else had_workers
                 if looked - answered > _PATIENCE:
-                    raise ClusterError("the scheduler does not answer any more", hint=_AGAIN)
+                    raise _silent_scheduler()
                 if answered - had_workers > _PATIENCE:
                     raise _no_workers(self._address)
         return future.result()  # type: ignore[no-any-return]
@@ -307,6 +309,21 @@ def _no_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait_for_workers(client: Client, address: str | None) -> None:
+    """Wait until there is a worker. (That of Dask waits for ever if the scheduler hangs.)"""
+    deadline, workers = monotonic() + _PATIENCE, None
+    while not workers:
+        if monotonic() > deadline:
+            raise _silent_scheduler() if workers is None else _no_workers(address)
+        sleep(_POLL)
+        with suppress(OSError):
+            workers = len(client.nthreads(callback_timeout=_LOOK))
+
+
+def _silent_scheduler() -> ClusterError:
+    return ClusterError("the scheduler does not answer any more", hint=_AGAIN)
 
 
 def _no_workers(address: str | None) -> ClusterError:
