@@ -26,16 +26,15 @@ _KEYS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_RE
 
 
 def measure(*, quick: bool = False) -> Iterator[Row]:
-    with two_cores(), scratch() as folder, _server(folder) as port, _relay(port) as relay:
-        before = dict(os.environ)
-        os.environ.update(_KEYS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{relay.port}")
-        try:
-            bucket = _new_bucket()
-            yield _upload(folder, bucket, 3 if quick else 12, rounds=3 if quick else 5)
-            yield from _one_file(folder, bucket, 8 if quick else 64, relay)
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+    with (
+        two_cores(),
+        scratch() as folder,
+        server(folder) as port,
+        _relay(port) as relay,
+        new_bucket(relay.port) as bucket,
+    ):
+        yield _upload(folder, bucket, 3 if quick else 12, rounds=3 if quick else 5)
+        yield from _one_file(folder, bucket, 8 if quick else 64, relay)
 
 
 def _upload(folder: Path, bucket: str, files: int, *, rounds: int) -> Row:
@@ -97,16 +96,24 @@ def _record(store: Path, files: int) -> Path:
     return Path(run.path)
 
 
-def _new_bucket() -> str:
+@contextmanager
+def new_bucket(port: int) -> Iterator[str]:
+    """A bucket of the server at a port, which is the one that runcard uses inside."""
     import boto3  # noqa: PLC0415 - as above
 
-    name = f"bench-{secrets.token_hex(4)}"
-    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=name)
-    return name
+    before = dict(os.environ)
+    os.environ.update(_KEYS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}")
+    try:
+        name = f"bench-{secrets.token_hex(4)}"
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=name)
+        yield name
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[int]:
+def server(folder: Path) -> Iterator[int]:
     """The port of an S3 server."""
     log, program = folder / "server.log", "from moto.server import main; main(['-H', '127.0.0.1', '-p', '0'])"
     with log.open("wb") as file:

@@ -142,6 +142,66 @@ def test_an_export_that_is_stopped_goes_on_where_it_was(
     }
 
 
+def test_a_file_that_is_not_the_one_that_was_written_is_written_again(
+    cli: Cli, project: Path, folder: str, server: Server
+) -> None:
+    """It was removed by hand, or an export at the same time has written an older one."""
+    for target in ("dataset/", folder):
+        assert cli("export", "--to", "parquet", target).code == 0
+    name = "runs/month=2026-10/part-0.parquet"
+    file = project / "dataset" / name
+    whole, other = file.read_bytes(), file.with_name("own.parquet")
+    other.write_bytes(b"of a user")
+    for change in (file.unlink, lambda: file.write_bytes(b"other")):
+        change()
+        assert cli("export", "--to", "parquet", "dataset/").out.endswith(" 1 file with 2 rows written\n")
+        assert file.read_bytes() == whole
+    server.put(f"{folder}/{name}", b"other")
+    server.delete(f"{folder}/{name.replace('runs', 'calls')}")
+    assert runcard.export_dataset(folder).written == {"runs": {"2026-10": 2}, "calls": {"2026-10": 2}}
+    assert server.get(f"{folder}/{name}") == whole
+    assert cli("export", "--to", "parquet", folder).out.endswith(" 0 rows written\n")
+    assert other.read_bytes() == b"of a user"
+
+
+def test_a_file_of_an_export_that_was_stopped_is_not_left_behind(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by `kill -9` between a new file and the state, before the records of that month are removed."""
+    run = _record(project, "2027-01-01T00:00:00Z", 1)
+    real = export_dataset._State.set
+
+    def killed(self: Any, table: str, partition: str, digest: str, *facts: Any) -> None:
+        if digest and partition == "2027-01":
+            raise KeyboardInterrupt
+        real(self, table, partition, digest, *facts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(export_dataset._State, "set", killed)
+        with pytest.raises(KeyboardInterrupt):
+            runcard.export_dataset("dataset/")
+    assert (project / "dataset/runs/month=2027-01/part-0.parquet").exists()
+    shutil.rmtree(run)
+    assert runcard.export_dataset("dataset/").removed == ("runs/month=2027-01/part-0.parquet",)
+    assert not (project / "dataset/runs/month=2027-01").exists()
+
+
+def test_any_start_has_a_month(here: Path) -> None:
+    days = (
+        "0001-01-01T00:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "2026-10-01T01:30:00+02:00",
+        "9999-12-31T23:59:59Z",
+        "x",
+    )
+    for number, day in enumerate(days):
+        _record(here, day, number)
+    assert runcard.export_dataset("dataset/").written["runs"] == dict.fromkeys(
+        ["0001-01", "1969-12", "2026-09", "9999-12", "__HIVE_DEFAULT_PARTITION__"], 1
+    )
+    assert runcard.export_dataset("dataset/").files == 0
+
+
 def _texts(rows: list[Any], names: list[str]) -> list[str]:
     started = names.index("started")
     return [f"{datetime.fromtimestamp(row[started] / 1000, UTC):%Y-%m}" for batch in rows for row in batch]

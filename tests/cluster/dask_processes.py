@@ -34,7 +34,7 @@ class DaskProcesses:
 
     def _dask(self, *arguments: str) -> None:
         environment = os.environ | {
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")])),
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
             "DASK_TEMPORARY_DIRECTORY": str(self._folder),
         }

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from threading import Barrier
 
 from runcard.errors import StoreError
 from runcard.parallel.progress import Progress
@@ -16,7 +17,7 @@ def here(_: object) -> ItemPlace:
 
 def nowhere(_: object) -> ItemPlace:
     """A place that is another one in each process."""
-    return ItemPlace("/proc/self", 1)
+    return ItemPlace("/proc/self/status", 1)
 
 
 def doubled(number: int, progress: Progress, caller: int) -> int:
@@ -40,3 +41,12 @@ def pid_of(number: int, _: Progress) -> tuple[int, int]:
 
 def nothing(_: object, __: Progress) -> None:
     """No work at all."""
+
+
+_meeting = Barrier(2, timeout=0.5)
+
+
+def met(number: int, _: Progress) -> int:
+    """The same number, when two calls are under way; raises an error if they are not."""
+    _meeting.wait()
+    return number

@@ -2,20 +2,27 @@
 
 import os
 import pickle
+import signal
+import socket
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
 from cluster.dask_processes import DaskProcesses
-from cluster.shard_work import doubled, here, nothing, nowhere, pid_of
+from cluster.shard_work import doubled, here, met, nothing, nowhere, pid_of
 from conftest import Cli
 from runcard.errors import ClusterError, EncodingError, RuncardError
 from runcard.parallel import cluster, shard
-from runcard.parallel.cluster import use_cluster
+from runcard.parallel.cluster import WorkerCluster, use_cluster
 from runcard.parallel.current_cluster import current_cluster
 from runcard.parallel.forks import work_in_order
-from runcard.parallel.shard import ItemPlace, ShardItems, run_shard
+from runcard.parallel.shard import ItemPlace, ShardItems
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -67,9 +74,111 @@ def test_a_worker_that_sees_other_files_or_has_another_runcard_is_not_believed(
         monkeypatch.setattr(shard, "_VERSION", "runcard 0 on Python 2.7")
         with pytest.raises(ClusterError, match=r"and this is runcard 0 on Python 2\.7"):
             list(work_in_order(range(2), pid_of, place=here))
-    call = ShardItems(pid_of, [1], ItemPlace(".", 0), "/no/such/folder").to_bytes()
+    call = ShardItems(pid_of, [1], [ItemPlace(".", 0)], "/no/such/folder").to_bytes()
     with pytest.raises(ClusterError, match="does not have the same /no/such/folder"):
-        run_shard(call)
+        pickle.loads(call)  # noqa: S301 - made here
+
+
+def test_an_item_that_is_not_what_the_caller_saw_is_left_to_the_caller(tmp_path: Path) -> None:
+    """Such as a document that was migrated just before its worker died: it is another file now."""
+    places = [ItemPlace(str(tmp_path / name), 0) for name in ("same", "replaced", "removed", "not-there")]
+    for place in places[:3]:
+        Path(place.path).write_text("first")
+    call = ShardItems(nothing, [1, 2, 3, 4], places, os.getcwd()).to_bytes()
+    (tmp_path / "new").write_text("second")
+    (tmp_path / "new").replace(tmp_path / "replaced")
+    (tmp_path / "removed").unlink()
+    assert pickle.loads(pickle.loads(call)) == [(None, (0, 0)), None, None, (None, (0, 0))]  # noqa: S301 - made here
+
+
+def test_objects_of_a_server_do_not_wait_for_each_other() -> None:
+    """Each of them needs another one to be under way; files are read one after the other."""
+    for path, expected in (("s3://b/x", [(4, (0, 0))] * 8), (".", [None] * 8)):
+        call = ShardItems(met, [4] * 8, [ItemPlace(path, 0)] * 8, os.getcwd()).to_bytes()
+        assert pickle.loads(pickle.loads(call)) == expected  # noqa: S301 - made here
+
+
+def test_all_items_of_a_shard_must_be_on_the_worker(tmp_path: Path) -> None:
+    """Also if the first one is, and another one is on a disk of the caller."""
+    folders = [tmp_path / "shared", tmp_path / "local"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "run").mkdir()
+    places = [ItemPlace(str(folder / "run"), 0) for folder in folders]
+    call = ShardItems(nothing, [1, 2], places, os.getcwd()).to_bytes()
+    folders[1].rename(tmp_path / "elsewhere")
+    with pytest.raises(ClusterError, match=r"does not have the same .*/local"):
+        pickle.loads(call)  # noqa: S301 - made here
+
+
+def test_a_worker_needs_runcard_to_make_a_call_and_not_to_receive_it() -> None:
+    """Dask ends a worker that cannot read a message."""
+    call = ShardItems(nothing, [1], [ItemPlace(".", 0)], os.getcwd()).to_bytes()
+    program = "import pickle, sys; sys.modules['runcard'] = None; pickle.loads(sys.stdin.buffer.read())"
+    done = subprocess.run([sys.executable, "-c", program], input=call, capture_output=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith(b"ModuleNotFoundError: ")
+
+
+def test_a_cluster_whose_workers_have_all_just_died_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = WorkerCluster(2, None)
+    client = SimpleNamespace(nthreads=lambda **_: {}, submit=lambda load, data, **_: _done(load(data)))
+    monkeypatch.setattr(own, "connect", lambda: client)
+    assert list(own.work_in_order([1, 2, 3], nothing, lambda *_: None, here)) == [None] * 3
+
+
+def _done(reply: bytes) -> SimpleNamespace:
+    """A call that was made."""
+    return SimpleNamespace(done=lambda: True, result=lambda: reply, release=lambda: None)
+
+
+def test_a_scheduler_that_is_silent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose machine hangs: the connection stays open, and nothing comes."""
+
+    def nthreads(*, callback_timeout: float) -> NoReturn:
+        raise TimeoutError(callback_timeout)
+
+    own = WorkerCluster(None, "tcp://127.0.0.1:1")
+    monkeypatch.setattr(own, "connect", lambda: SimpleNamespace(nthreads=nthreads))
+    monkeypatch.setattr(cluster, "_LOOK", 0.01)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.05)
+    with pytest.raises(ClusterError, match="the scheduler does not answer any more"):
+        own._wait(SimpleNamespace(done=lambda: False))
+    with pytest.raises(ClusterError, match="the scheduler does not answer any more"):
+        cluster._wait_for_workers(own.connect(), own._address)
+    idle = SimpleNamespace(nthreads=lambda **_: {})
+    with pytest.raises(ClusterError, match=r"the scheduler at tcp://127\.0\.0\.1:1 has no workers"):
+        cluster._wait_for_workers(idle, own._address)
+
+
+def test_an_interrupt_reaches_the_command_and_not_its_workers() -> None:
+    program = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with cluster._no_interrupts():
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"True\n"
+    with pytest.raises(KeyboardInterrupt), cluster._no_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize("greeting", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["silent", "http"])
+def test_another_program_at_the_address_is_not_waited_for(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, greeting: bytes
+) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT", 0.5)
+    accepted: list[socket.socket] = []
+
+    def answer() -> None:
+        accepted.append(server.accept()[0])
+        accepted[0].sendall(greeting)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        Thread(target=answer, daemon=True).start()
+        done = cli("index", "--cluster", f"tcp://127.0.0.1:{port}")
+    accepted[0].close()
+    assert (done.code, done.out) == (1, "")
+    assert f"no scheduler answers at tcp://127.0.0.1:{port}" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_shards_have_about_the_same_size_and_what_only_the_caller_can_do_is_alone() -> None:
@@ -102,7 +211,12 @@ def test_errors_reach_another_process_as_they_are(error: RuncardError) -> None:
     ("options", "code", "message"),
     [
         (["--cluster", "tcp://127.0.0.1:1"], 1, "no scheduler answers at tcp://127.0.0.1:1"),
-        (["--cluster", "nonsense"], 1, "no scheduler answers at nonsense"),
+        (["--cluster", "tls://127.0.0.1:1"], 1, "the certificates in Dask's TLS settings"),
+        (["--cluster", "nonsense"], 64, "--cluster is not the address of a Dask scheduler"),
+        (["--cluster", "tcp://127.0.0.1"], 64, "--cluster is not the address of a Dask scheduler"),
+        (["--cluster", "tcp://127.0.0.1:87860"], 64, "--cluster is not the address of a Dask scheduler"),
+        (["--cluster", "http://127.0.0.1:8787"], 64, "--cluster is not the address of a Dask scheduler"),
+        (["--cluster", "tcp://user:secret@127.0.0.1:1"], 64, "--cluster is not the address of a Dask"),
         (["--cluster", "tcp://127.0.0.1:1", "--workers", "2"], 64, "--workers contradicts --cluster"),
         (["--workers", "0"], 64, "0 is not in the range"),
     ],
@@ -116,3 +230,4 @@ def test_a_cluster_that_is_not_there_is_named(
     assert message in done.err
     assert not done.out
     assert "Traceback" not in done.err
+    assert "secret" not in done.err

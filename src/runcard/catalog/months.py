@@ -5,6 +5,7 @@ column-wise pass over the records, without their rows in other tables. As long a
 """
 
 import hashlib
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -45,7 +46,10 @@ class CatalogMonth(NamedTuple):
     @property
     def name(self) -> str | None:
         """As `2026-11`; None: the start is not known."""
-        return None if self.first is None else f"{_EPOCH + timedelta(milliseconds=self.first):%Y-%m}"
+        if self.first is None:
+            return None
+        time = _EPOCH + timedelta(milliseconds=self.first)
+        return f"{time.year:04}-{time.month:02}"  # `strftime` has fewer digits for early years
 
 
 def months(database: CatalogDatabase) -> Iterator[CatalogMonth]:
@@ -71,13 +75,16 @@ class _MonthSpan:
         if not self._first <= started < self._end:
             time = _EPOCH + timedelta(milliseconds=started)
             first = time.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-            self._first = _milliseconds(first)
-            self._end = _milliseconds((first + timedelta(days=32)).replace(day=1))
+            self._first = _milliseconds(first - _EPOCH)
+            days = monthrange(first.year, first.month)[
+                1
+            ]  # a time after the last month there is cannot be written
+            self._end = self._first + _milliseconds(timedelta(days=days))
         return self._first, self._end
 
 
-def _milliseconds(time: datetime) -> int:
-    return (time - _EPOCH) // timedelta(milliseconds=1)
+def _milliseconds(time: timedelta) -> int:
+    return time // timedelta(milliseconds=1)
 
 
 def month_columns(database: CatalogDatabase, table: str) -> list[TypedColumn]:

@@ -11,6 +11,8 @@ a shard counts, and there is only one. Dask is imported when a cluster is used, 
 
 import os
 import pickle
+import re
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from runcard.errors import ClusterError, MachineError, UsageError
 from runcard.parallel.current_cluster import CURRENT
 from runcard.parallel.progress import Progress
-from runcard.parallel.shard import ItemPlace, ShardItems, run_shard
+from runcard.parallel.shard import ItemPlace, ShardItems
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,10 +35,11 @@ SHARD_BYTES = 64 << 20  # of the items of a shard, if it has more than one
 _SHARD_ITEMS = 64
 _SHARDS_EACH = 4  # that a worker is given, or whose results wait for their turn
 _CONNECT = 10  # seconds to wait for a scheduler
-_PATIENCE = 60  # seconds to wait for one that was lost, or for a worker while there is none
+_PATIENCE = 60  # seconds to wait for one that was lost or is silent, or for a worker while there is none
 _LOOK = 5  # seconds between two looks at the workers
 _POLL = 0.01  # seconds between two looks at a result
 _RECONNECTIONS = 3  # to a scheduler that was lost
+_ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 @contextmanager
@@ -53,6 +56,8 @@ def use_cluster(*, workers: int | None = None, address: str | None = None) -> It
         return
     if find_spec("distributed") is None:
         raise _no_dask()
+    if address is not None:
+        _check_address(address)
     cluster = WorkerCluster(workers, address)
     token = CURRENT.set(cluster)
     try:
@@ -103,7 +108,7 @@ class WorkerCluster:
         import dask  # noqa: PLC0415 - see above
 
         try:
-            with dask.config.set({"distributed.worker.profile.enabled": False}):  # nobody looks at it
+            with _no_interrupts(), dask.config.set({"distributed.worker.profile.enabled": False}):
                 self._own = distributed.LocalCluster(
                     n_workers=self._workers,
                     threads_per_worker=1,
@@ -118,29 +123,29 @@ class WorkerCluster:
             ) from error
 
     def _connected(self, distributed: Any, patience: float) -> Client:  # noqa: ANN401 - see above
-        target = self._own or self._address
         try:
-            client: Client = distributed.Client(target, timeout=patience, set_as_default=False)
-        except (OSError, ValueError, RuntimeError, TimeoutError) as error:
+            if self._own is None:
+                _greet(distributed, self._address, patience)
+            client: Client = distributed.Client(
+                self._own or self._address, timeout=patience, set_as_default=False
+            )
+        except Exception as error:  # Dask raises whatever another program at this port made it stumble over
             raise ClusterError(
-                f"no scheduler answers at {self._address}",
-                hint="start one with `dask scheduler`, or pass --workers for processes on this machine",
+                f"no scheduler answers at {self._address}", hint=_connection_hint(self._address)
             ) from error
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
-        except (OSError, TimeoutError) as error:
-            client.close()
-            raise _no_workers(self._address) from error
+            _wait_for_workers(client, self._address)
+        except BaseException:
+            with suppress(OSError, RuntimeError):
+                client.close(timeout=_LOOK)
+            raise
         return client
 
     def _reconnect(self) -> None:
         """Connect again to a scheduler that was lost; raises ClusterError if it stays away."""
         self._disconnect()
         if self._own is not None or not self._left:
-            raise ClusterError(
-                "the connection to the scheduler was lost",
-                hint="see its log, and run the command again: what is done stays done",
-            )
+            raise ClusterError("the connection to the scheduler was lost", hint=_AGAIN)
         self._left -= 1
         self.connect(again=True)
 
@@ -171,7 +176,8 @@ class WorkerCluster:
 
         `place` says where an item is and how large; None for one that must be worked on by this process.
         """
-        workers = len(self.connect().nthreads())
+        self.connect()
+        workers = self._count_workers() or 1  # all of them may have just died
         waiting: deque[tuple[_Shard, Future]] = deque()
         try:
             for shard in _shards(items, work, place, workers):
@@ -190,7 +196,7 @@ class WorkerCluster:
             return None
         key = f"runcard-{os.getpid()}-{id(self)}-{next(self._numbers)}"
         try:
-            return self.connect().submit(run_shard, shard.call, key=key, pure=False)
+            return self.connect().submit(pickle.loads, shard.call, key=key, pure=False)
         except _distributed().client.ClosedClientError:  # the scheduler is lost
             return _LostCall()
 
@@ -230,7 +236,9 @@ class WorkerCluster:
             return [None] * len(shard.items)
         except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError):
             return None
-        except ImportError as error:
+        except ClusterError:
+            raise
+        except Exception as error:  # errors of the work are not raised there: this is about the worker itself
             raise ClusterError(
                 f"a worker cannot run this: {error}", hint="install the same runcard on all workers"
             ) from error
@@ -238,25 +246,88 @@ class WorkerCluster:
         return pickle.loads(reply)  # type: ignore[no-any-return]  # noqa: S301 - by our own workers
 
     def _wait(self, future: Future) -> bytes:
-        """The result of a call; raises ClusterError if there are no workers any more to make it."""
-        had_workers = looked = monotonic()
+        """The result of a call; raises ClusterError if there are no workers any more to make it, or no answers."""
+        answered = had_workers = looked = monotonic()
         while (
             not future.done()
         ):  # a timeout of `result` can be lost: its exception is that of a cancelled call
             sleep(_POLL)
             if monotonic() - looked > _LOOK:
-                looked = monotonic()
-                had_workers = looked if self._has_workers() else had_workers
-                if looked - had_workers > _PATIENCE:
+                looked, workers = monotonic(), self._count_workers()
+                answered = answered if workers is None else looked
+                had_workers = looked if workers else had_workers
+                if looked - answered > _PATIENCE:
+                    raise _silent_scheduler()
+                if answered - had_workers > _PATIENCE:
                     raise _no_workers(self._address)
         return future.result()  # type: ignore[no-any-return]
 
-    def _has_workers(self) -> bool:
-        """Also true while the scheduler does not answer: whether it is lost, its futures will say."""
+    def _count_workers(self) -> int | None:
+        """How many workers there are; None if the scheduler does not answer. Whether it is gone, its futures will say."""
         try:
-            return bool(self.connect().nthreads())
+            return len(self.connect().nthreads(callback_timeout=_LOOK))
         except OSError:
-            return True
+            return None
+
+
+_AGAIN = "see its log, and run the command again: what is done stays done"
+
+
+def _check_address(address: str) -> None:
+    """Raise UsageError for what cannot be the address of a scheduler, before Dask is loaded."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match["port"]) < 1 << 16:
+        raise UsageError(
+            "--cluster is not the address of a Dask scheduler", hint="pass one such as tcp://10.0.0.5:8786"
+        )
+
+
+def _greet(distributed: Any, address: str | None, patience: float) -> None:  # noqa: ANN401 - Dask has no types
+    """Exchange the first messages with a scheduler: `Client` would wait for ever for those of another program."""
+    import asyncio  # noqa: PLC0415 - Dask has loaded it
+
+    async def greet() -> None:
+        options = distributed.Security().get_connection_args("client")
+        connecting = distributed.comm.connect(address, timeout=patience, **options)
+        await (await asyncio.wait_for(connecting, patience)).close()
+
+    asyncio.run(greet())
+
+
+def _connection_hint(address: str | None) -> str:
+    if address is not None and address.startswith("tls:"):
+        return "check the address, and the certificates in Dask's TLS settings"
+    return (
+        "check the address; start one with `dask scheduler`, or pass --workers for processes on this machine"
+    )
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Start processes that a Ctrl-C does not reach: they are ended by this one, which gets it afterwards."""
+    from multiprocessing import resource_tracker  # noqa: PLC0415 - few start workers
+
+    resource_tracker.ensure_running()  # otherwise it starts with the first process, and allows interrupts again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait_for_workers(client: Client, address: str | None) -> None:
+    """Wait until there is a worker. (That of Dask waits for ever if the scheduler hangs.)"""
+    deadline, workers = monotonic() + _PATIENCE, None
+    while not workers:
+        if monotonic() > deadline:
+            raise _silent_scheduler() if workers is None else _no_workers(address)
+        sleep(_POLL)
+        with suppress(OSError):
+            workers = len(client.nthreads(callback_timeout=_LOOK))
+
+
+def _silent_scheduler() -> ClusterError:
+    return ClusterError("the scheduler does not answer any more", hint=_AGAIN)
 
 
 def _no_workers(address: str | None) -> ClusterError:
@@ -276,7 +347,7 @@ def _shards(
     places: list[ItemPlace] = []
 
     def shard(end: int) -> _Shard:
-        call = ShardItems(work, list(items[start:end]), places[0], os.getcwd()).to_bytes()
+        call = ShardItems(work, list(items[start:end]), list(places), os.getcwd()).to_bytes()
         return _Shard(range(start, end), call)
 
     for index, item in enumerate(items):

@@ -3,8 +3,10 @@
     DIR/runs/month=2026-11/part-0.parquet
     DIR/_runcard.json          what was written, to write only what changed
 
-Invariants: a file is replaced as a whole, so a reader sees the month before or after. The state is written after each month:
-whatever stops an export, the next one goes on from there. Files that it did not write are never touched.
+Invariants: a file is replaced as a whole, so a reader sees the month before or after. The state names a file before it is
+written, and has its version after each month: whatever stops an export, the next one goes on from there. A file that is not
+as the state says, since it was removed or another export wrote it at the same time, is written again. Files with other names
+are never touched.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,18 +110,20 @@ class _MonthWriter:
     def write(self, month: CatalogMonth, tables: Sequence[str]) -> None:
         """Write the tables of a month that are not as they were."""
         partition = _partition(month)
-        changed = [table for table in tables if self._state.digest(table, partition) != month.digest]
+        changed = [table for table in tables if not self._state.is_current(table, partition, month.digest)]
         for table in changed:
-            before = self._rows
+            before, version = self._rows, None
             batches = self._counted(month_batches(self._database, table, month))
             first = next(batches, None)
             if first is None:
                 self._remove(table, partition)
             else:
                 columns = month_columns(self._database, table)
-                self._files.write(_file(table, partition), parquet_blocks(columns, chain([first], batches)))
+                self._state.begin(table, partition)
+                blocks = parquet_blocks(columns, chain([first], batches))
+                version = self._files.write(_file(table, partition), blocks)
                 self.written.setdefault(table, {})[partition] = self._rows - before
-            self._state.set(table, partition, month.digest, self._rows - before)
+            self._state.set(table, partition, month.digest, self._rows - before, version)
         if changed:
             self._state.save()
 
@@ -153,6 +157,7 @@ class _State:
         path = catalog_path()
         self._catalog = path.rpartition("@")[2] if is_server_url(path) else f"{host_name()}:{path}"
         self._tables = self._read(target)
+        self._versions = files.versions() if self._tables else {}
 
     def _read(self, target: str) -> dict[str, dict[str, JsonObject]]:
         data = self._files.read(STATE)
@@ -176,8 +181,18 @@ class _State:
             )
         return tables  # type: ignore[no-any-return]
 
-    def digest(self, table: str, partition: str) -> object:
-        return self._tables.get(table, {}).get(partition, {}).get("digest")
+    def is_current(self, table: str, partition: str, digest: str) -> bool:
+        """Whether a month was written from this, and its file is the one that was written."""
+        facts = self._tables.get(table, {}).get(partition, {})
+        if facts.get("digest") != digest:
+            return False
+        return not facts["rows"] or facts.get("version") == self._versions.get(_file(table, partition), "")
+
+    def begin(self, table: str, partition: str) -> None:
+        """Note a new file before it is written, so that it is replaced or removed also if this is stopped."""
+        if not self.rows(table, partition):
+            self.set(table, partition, "", 1, None)
+            self.save()
 
     def rows(self, table: str, partition: str) -> int:
         return int(self._tables.get(table, {}).get(partition, {}).get("rows", 0))
@@ -185,8 +200,9 @@ class _State:
     def partitions(self, table: str) -> set[str]:
         return {*self._tables.get(table, {})}
 
-    def set(self, table: str, partition: str, digest: str, rows: int) -> None:
-        self._tables.setdefault(table, {})[partition] = {"digest": digest, "rows": rows}
+    def set(self, table: str, partition: str, digest: str, rows: int, version: str | None) -> None:
+        facts = {"digest": digest, "rows": rows, "version": version}
+        self._tables.setdefault(table, {})[partition] = facts
 
     def forget(self, table: str, partition: str) -> None:
         del self._tables[table][partition]
