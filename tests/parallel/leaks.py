@@ -14,7 +14,7 @@ def no_leaks() -> Iterator[None]:
     yield
     # The garbage collector may close a file of an earlier test meanwhile.
     assert len(os.listdir("/proc/self/fd")) <= files
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # one of another test may have ended
     assert _children() <= children
 
 
