@@ -4,7 +4,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from hypothesis import settings
 from checks.samples import written
 from runcard.cli.main import main
 
-settings.register_profile("runcard", deadline=None)  # how long something takes is for bench/ to say
+# How long something takes is for bench/ to say. Each run has the same examples; `--hypothesis-profile=explore` tries others.
+settings.register_profile("runcard", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("runcard")
 
-pytest_plugins = ["measured_processes", "pytester", "slow_tests"]
+pytest_plugins = ["isolation", "measured_processes", "pytester", "skip_report", "slow_tests"]
 
 
 def pytest_configure() -> None:
@@ -57,28 +59,6 @@ class Cli:
         code = main()
         out, err = self._capsys.readouterr()
         return Outcome(code, out, err)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test, and no process that one starts, reads or writes the settings and the state of whoever runs the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        set_user_folders(patch, tmp_path_factory.mktemp("home"))
-        yield
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of a user who has never used runcard."""
-    folder = tmp_path_factory.mktemp("home")
-    set_user_folders(monkeypatch, folder)
-    return folder
-
-
-def set_user_folders(patch: pytest.MonkeyPatch, home: Path) -> None:
-    patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    patch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
-    patch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
 
 
 @pytest.fixture

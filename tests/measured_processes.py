@@ -15,11 +15,14 @@ IS_MEASURED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    seen = set()
+    """The first case by name: the order of the tests is random."""
+    first: dict[str, str] = {}
     for item in items:
         test = item.nodeid.partition("[")[0]
-        item.stash[IS_MEASURED] = test not in seen and not test.startswith(NOT_MEASURED)
-        seen.add(test)
+        first[test] = min(item.nodeid, first.get(test, item.nodeid))
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        item.stash[IS_MEASURED] = item.nodeid == first[test] and not test.startswith(NOT_MEASURED)
 
 
 @pytest.hookimpl(wrapper=True)

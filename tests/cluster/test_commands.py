@@ -9,7 +9,8 @@ import pytest
 
 from cluster.dask_processes import DaskProcesses
 from cluster.mixed_store import make_project
-from conftest import Cli, Outcome, set_user_folders
+from conftest import Cli, Outcome
+from isolation import set_user_folders
 from runcard.catalog import filling
 from runcard.operations.checks.verify import verify
 from runcard.parallel import cluster

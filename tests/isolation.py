@@ -1,0 +1,228 @@
+"""Each test has its own home and temporary folder, and fails if it leaves something behind.
+
+Compared before and after are: processes, threads, open files, the environment, the working directory, and the files in the
+working directory. What a session or module fixture started before the test, as a server for all tests of a worker, is not
+counted. Such fixtures are requested as arguments: `request.getfixturevalue` would start them inside the test.
+"""
+
+import gc
+import itertools
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from runcard.recording.heartbeat import HEARTBEAT
+from waiting import is_true_within
+
+_GRACE = 10.0  # seconds for what is ending when a test ends
+_PROC = Path("/proc")
+_Left = TypeVar("_Left")
+
+
+_NUMBERS = itertools.count()
+_HAS_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folders_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No session fixture, and no process that one starts, reads or writes the files of whoever runs the tests."""
+    root = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        set_user_folders(patch, tmp_path_factory.mktemp("home"))
+        set_temporary_folder(patch, tmp_path_factory.mktemp("tmp"))
+        yield root
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(_folders_of_worker: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The folder of one test. It is kept if the test fails.
+
+    This is the first fixture of each test, so all others of the test have ended when it looks what was left behind.
+    """
+    before = Snapshot()
+    folder = _folders_of_worker / str(next(_NUMBERS))  # short: paths of sockets are limited to 108 bytes
+    temporary = folder / "tmp"
+    temporary.mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        set_temporary_folder(patch, temporary)
+        yield folder
+    left = before.left_behind(str(temporary))
+    if not request.node.stash.get(_HAS_FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
+    if left:
+        pytest.fail("left behind: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def home(_own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a user who has never used runcard."""
+    folder = _own_folder / "home"
+    folder.mkdir()
+    set_user_folders(monkeypatch, folder)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(_own_folder: Path) -> Path:
+    """Like pytest's, which takes longer to make the more tests there are, and keeps the files of all."""
+    folder = _own_folder / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[_HAS_FAILED] = True
+    return report
+
+
+def set_user_folders(patch: pytest.MonkeyPatch, home: Path) -> None:
+    patch.setenv("HOME", str(home))
+    patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    patch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
+    patch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
+
+
+def set_temporary_folder(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    patch.setenv("TMPDIR", str(folder))
+    patch.setattr(tempfile, "tempdir", str(folder))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What this process has at one moment."""
+
+    files: frozenset[str] = field(default_factory=lambda: _open_files())
+    threads: frozenset[threading.Thread] = field(default_factory=lambda: frozenset(threading.enumerate()))
+    children: frozenset[int] = field(default_factory=lambda: _children())
+    ended_children: int = field(default_factory=lambda: _page_faults_of_ended_children())
+    environment: dict[str, str] = field(default_factory=lambda: _environment())
+    directory: str = field(default_factory=os.getcwd)
+    names: frozenset[str] = field(default_factory=lambda: frozenset(os.listdir(".")))
+
+    def left_behind(self, temporary_folder: str) -> list[str]:
+        return [
+            *self._changed_directory(),
+            *self._changed_environment(),
+            *self._processes(temporary_folder),
+            *self._threads(),
+            *self._files(),
+        ]
+
+    def _changed_directory(self) -> Iterator[str]:
+        if (now := _working_directory()) != self.directory:
+            yield f"the working directory {now}"
+            os.chdir(self.directory)
+        for name in sorted(set(os.listdir(".")) - self.names):
+            yield f"{name} in the working directory"
+
+    def _changed_environment(self) -> Iterator[str]:
+        now = _environment()
+        for name in sorted(self.environment.keys() | now.keys()):
+            if self.environment.get(name) != now.get(name):
+                yield f"the environment variable {name}={now.get(name)}"
+                os.environ.pop(name, None)
+        os.environ.update(self.environment)
+
+    def _processes(self, temporary_folder: str) -> Iterator[str]:
+        """Children, and what these started: it has the temporary folder of the test in its environment."""
+
+        def left() -> frozenset[int]:
+            children = _children() - self.children
+            has_started_some = children or _page_faults_of_ended_children() != self.ended_children
+            return children | _processes_with(temporary_folder) if has_started_some else frozenset()
+
+        for number in sorted(_unless_ending(left)):
+            yield f"the process {number}: {_command(number)}"
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(number, 0)
+
+    def _threads(self) -> Iterator[str]:
+        """The heartbeat thread waits for the next run of the process: without an open run, it may stay."""
+        if not HEARTBEAT._beats:
+            HEARTBEAT.pause()
+        for thread in _unless_ending(lambda: frozenset(threading.enumerate()) - self.threads):
+            yield f"the thread {thread.name}"
+
+    def _files(self) -> Iterator[str]:
+        if not _open_files() - self.files:
+            return
+        gc.collect()
+        for number in sorted(_open_files() - self.files, key=int):
+            yield f"the open file {_target(number)}"
+
+
+def _unless_ending(left: Callable[[], frozenset[_Left]]) -> frozenset[_Left]:
+    return frozenset() if is_true_within(_GRACE, lambda: not left()) else left()
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "that was removed"
+
+
+def _open_files() -> frozenset[str]:
+    try:
+        return frozenset(os.listdir("/dev/fd"))
+    except OSError:
+        return frozenset()
+
+
+def _target(number: str) -> str:
+    try:
+        return f"{number}: {os.readlink(f'/dev/fd/{number}')}"
+    except OSError:
+        return number
+
+
+def _children() -> frozenset[int]:
+    """The processes that were started here and not waited for; none are seen where there is no /proc."""
+    found: set[int] = set()
+    for file in _PROC.glob("self/task/*/children"):
+        with suppress(OSError):  # a thread that has just ended
+            found.update(map(int, file.read_text().split()))
+    return frozenset(found)
+
+
+def _page_faults_of_ended_children() -> int:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+
+
+def _processes_with(temporary_folder: str) -> frozenset[int]:
+    found, variable = set(), f"TMPDIR={temporary_folder}".encode()
+    for file in _PROC.glob("[1-9]*/environ"):
+        with suppress(OSError):
+            if variable in file.read_bytes().split(b"\0"):
+                found.add(int(file.parent.name))
+    return frozenset(found)
+
+
+def _command(number: int) -> str:
+    try:
+        return (
+            (_PROC / str(number) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
+        )
+    except OSError:
+        return "ended"
