@@ -27,7 +27,7 @@ CLIENTS = Path(os.environ.get("RUNCARD_TEST_CLIENTS") or _ROOT / ".clients")
 VALIDATORS = Path(os.environ.get("RUNCARD_TEST_VALIDATORS") or _ROOT / ".venv-validators")
 
 # The packages of Debian, with a command that succeeds where they are installed.
-_DEBIAN = {
+DEBIAN = {
     "strace": ["strace", "--version"],
     "zsh": ["zsh", "--version"],
     "fish": ["fish", "--version"],
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def _install_from_debian() -> None:
-    missing = [package for package, check in _DEBIAN.items() if not _succeeds(check)]
+    missing = [package for package, check in DEBIAN.items() if not succeeds(check)]
     if not missing:
         return
     if shutil.which("apt-get") is None or os.geteuid() != 0:
@@ -146,7 +146,7 @@ def _platform() -> str:
     return f"{sys.platform}-{ {'x86_64': 'x64', 'aarch64': 'arm64'}.get(machine, machine) }"
 
 
-def _succeeds(command: Sequence[str]) -> bool:
+def succeeds(command: Sequence[str]) -> bool:
     try:
         return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0  # noqa: S603
     except OSError:

@@ -1,5 +1,6 @@
 """What all tests may ask for: the command line inside this process, and files with documents in them."""
 
+import gc
 import io
 import os
 import signal
@@ -19,7 +20,14 @@ settings.register_profile("runcard", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("runcard")
 
-pytest_plugins = ["isolation", "measured_processes", "pytester", "skip_report", "slow_tests"]
+pytest_plugins = ["isolation", "measured_processes", "needs", "pytester", "skip_report", "slow_tests"]
+
+gc.disable()  # until all tests are collected: what is there then stays to the end
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure() -> None:
