@@ -56,7 +56,14 @@ _NPM = {
     "axe-core": "4.14.0",
     "azurite": "3.35.0",
 }
-_NPM_OPTIONS = "--no-save --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error".split()
+_NPM_OPTIONS = [
+    "--no-save",
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--loglevel=error",
+]
 _NODE = "22.23.3"
 _VALIDATORS = ("roc-validator==0.13.0", "cffconvert==2.0.0")
 _TIMEOUT = 900  # seconds

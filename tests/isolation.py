@@ -15,7 +15,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -102,17 +101,17 @@ def set_temporary_folder(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.setattr(tempfile, "tempdir", str(folder))
 
 
-@dataclass(frozen=True)
 class Snapshot:
     """What this process has at one moment."""
 
-    files: frozenset[str] = field(default_factory=lambda: _open_files())
-    threads: frozenset[threading.Thread] = field(default_factory=lambda: frozenset(threading.enumerate()))
-    children: frozenset[int] = field(default_factory=lambda: _children())
-    ended_children: int = field(default_factory=lambda: _page_faults_of_ended_children())
-    environment: dict[str, str] = field(default_factory=lambda: _environment())
-    directory: str = field(default_factory=os.getcwd)
-    names: frozenset[str] = field(default_factory=lambda: frozenset(os.listdir(".")))
+    def __init__(self) -> None:
+        self.files = _open_files()
+        self.threads = frozenset(threading.enumerate())
+        self.children = _children()
+        self.ended_children = _page_faults_of_ended_children()
+        self.environment = _environment()
+        self.directory = os.getcwd()
+        self.names = frozenset(os.listdir("."))
 
     def left_behind(self, temporary_folder: str) -> list[str]:
         return [

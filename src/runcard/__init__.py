@@ -1,24 +1,7 @@
 """runcard: a verifiable record of every AI run.
 
-A record is a directory of plain files. The packages are layers; a module imports only from its own layer or from below:
-
-    cli                   the command line: arguments, output, exit codes
-    pytest_plugin         `pytest --runcard`
-    operations            one module for each public verb; returns results, never prints
-    recording             recording a run while it happens, and closing it
-    views, child_process  records as Markdown and on the terminal; starting a command
-    interop               records in the formats of other tools
-    store, observe        records on disk; facts about the machine, git, the process and API clients
-    plans                 test plans and the Ruby source they describe
-    settings              configuration
-    accounting            token usage and prices
-    masking               finding and masking secrets
-    documents             document models, schemas, rules, versions. No input or output
-    checksums             SHA256SUMS: create, read, compare
-    parallel              work on many files at once
-    files                 atomic writes, safe opening, locks, directory walks
-    digests, encoding     SHA-256 values; JSON and YAML
-    errors                error classes
+A record is a directory of plain files. The packages are layers: a module imports only from its own layer or from below.
+CONTRIBUTING.md lists them.
 
 The names in `__all__` are the public library. Each is imported on first use, which keeps `import runcard` fast.
 """

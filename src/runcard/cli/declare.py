@@ -1,7 +1,7 @@
 """Commands that are declared without click, whose import takes as long as showing a record.
 
 The decorators take what those of click take, except that a type is the name of one in `cli.options`. A command line that
-is right is parsed here. For any other, and for `--help`, `cli.click_commands` makes a click command of the same
+is right is parsed here. For any other, and for `--help`, `cli.lazy_group` makes a click command of the same
 declaration; a test compares the two.
 """
 
