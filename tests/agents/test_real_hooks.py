@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from meter.agents import Invocation, claude_code, codex, gemini_cli, need_agents, opencode, run_agent
+from meter.agents import Invocation, claude_code, codex, gemini_cli, opencode, run_agent
 from meter.scripted_upstream import Step, scripted_upstream
 from transcripts.test_real_claude_code import BASH, _is_agent, _task
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 Json = dict[str, Any]
 RUNCARD = str(Path(sys.executable).parent / "runcard")
@@ -86,7 +88,6 @@ AGENTS: dict[str, Callable[[Path, str], Invocation]] = {
 
 @pytest.mark.parametrize("tool", AGENTS)
 def test_a_session_of_a_real_agent_is_stored_by_its_hooks(tool: str, tmp_path: Path) -> None:
-    need_agents()
     with scripted_upstream() as upstream:
         invocation = AGENTS[tool](tmp_path, upstream.url)
         command(invocation, "install", tool, "--hooks", "--user", "--yes")
@@ -104,7 +105,6 @@ def test_a_session_of_a_real_agent_is_stored_by_its_hooks(tool: str, tmp_path: P
 @pytest.mark.parametrize("event", EVENTS)
 def test_claude_code_that_is_killed_at_a_hook_is_stored_once_and_whole(event: str, tmp_path: Path) -> None:
     """With a sub-agent. What the hooks did not see is imported when the next session starts."""
-    need_agents()
     with scripted_upstream() as upstream:
         invocation = claude_code(tmp_path, upstream.url)
         command(invocation, "install", "claude-code", "--hooks", "--yes")
@@ -134,7 +134,6 @@ def test_claude_code_that_is_killed_at_a_hook_is_stored_once_and_whole(event: st
 
 
 def test_a_session_that_goes_on_and_its_fork_are_two_records(tmp_path: Path) -> None:
-    need_agents()
     with scripted_upstream() as upstream:
         invocation = claude_code(tmp_path, upstream.url)
         command(invocation, "install", "claude-code", "--hooks", "--yes")

@@ -3,9 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from mcp_server.http_server import HttpServer
 from mcp_server.npm_tools import run_tool
 from mcp_server.token_relay import token_relay
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 EXPECTED = Path(__file__).with_name("conformance_expected.yml")
 PASSING = {

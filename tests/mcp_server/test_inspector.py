@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_server.every_tool import calls, make_project, with_run
 from mcp_server.http_server import HttpServer
 from mcp_server.npm_tools import run_tool
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 
 def _inspect(server: HttpServer, place: Path, method: str, *options: str) -> Any:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import runcard
-from meter.agents import Invocation, claude_code, codex, need_agents, run_agent
+from meter.agents import Invocation, claude_code, codex, run_agent
 from meter.scripted_upstream import Step, scripted_upstream
 from meter.vendor_replies import Json
 from sessions.build import make_session
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 RUNCARD = str(Path(sys.executable).parent / "runcard")
 CALLS: tuple[tuple[str, Json, str], ...] = (  # and what the model reads then
@@ -63,7 +65,6 @@ def _tool_results(body: Json) -> list[str]:
 
 @pytest.mark.parametrize("tool", AGENTS)
 def test_an_agent_uses_the_server_that_install_added(tool: str, tmp_path: Path) -> None:
-    need_agents()
     invoke, prefix = AGENTS[tool]
     with scripted_upstream() as upstream:
         invocation = invoke(tmp_path, upstream.url)

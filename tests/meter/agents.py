@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+from install_tools import CLIENTS
 
 TIMEOUT = 120  # seconds; an agent that takes longer hangs
-CLIENTS = Path(os.environ.get("RUNCARD_TEST_CLIENTS") or Path(__file__).parents[2] / ".clients")
 KEY = "sk-test-0123456789abcdef"  # no real key
 
 
@@ -37,14 +36,6 @@ class Outcome:
     err: str
 
 
-def need_agents() -> None:
-    """Skip the test, with a reason, where the agents are not installed."""
-    if not (CLIENTS / "installed").is_file():
-        pytest.skip(
-            "NOT TESTED: real coding agents, since they are not installed: scripts/install_clients.py"
-        )
-
-
 def run_agent(invocation: Invocation, prefix: Sequence[str] = ()) -> Outcome:
     done = subprocess.run(
         [*prefix, *invocation.command],
@@ -63,7 +54,11 @@ def agent_environment(folder: Path) -> dict[str, str]:
     for name in ("home", "work"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     path = [str(CLIENTS / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
-    kept = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "LANG", "LC_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("COVERAGE", "LANG", "LC_", "TMPDIR"))
+    }
     return {
         **kept,
         "HOME": str(folder / "home"),

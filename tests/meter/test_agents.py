@@ -20,7 +20,6 @@ from meter.agents import (
     claude_code,
     codex,
     gemini_cli,
-    need_agents,
     opencode,
     run_agent,
 )
@@ -30,6 +29,8 @@ from meter.records import RUNCARD, TIMEOUT, MeteredRun, assert_equals, run_meter
 from meter.scripted_upstream import LoggedRequest, ScriptedUpstream, Step, scripted_upstream
 from meter.vendor_replies import SentCall, Tool
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 MCP_SERVER = Path(__file__).with_name("mcp_server.py")
 BASH: Tool = ("Bash", {"command": "echo hello", "description": "Say hello"})
 
@@ -38,11 +39,6 @@ _UNIQUE = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|[0-9a-f]{64}|\bcch=[0-9a-f]+|\bses_[0-9A-Za-z]+|\b(plain|meter)[/-](work|home)|PGID: [0-9]+|_[0-9]{13}_"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _agents() -> None:
-    need_agents()
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from meter.agents import need_agents, opencode, run_agent
+from meter.agents import opencode, run_agent
 from meter.scripted_upstream import LoggedRequest, ScriptedUpstream, Step, scripted_upstream
 from transcripts.opencode_files import SessionReading, all_sessions
 from transcripts.session_files import calls, sums
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 TASK = {"description": "count files", "prompt": "Count them.", "subagent_type": "general"}
 BASH = {"command": "echo hello", "description": "Say hello"}
@@ -38,7 +40,6 @@ def run(upstream: ScriptedUpstream, folder: Path, prompt: str, *options: str) ->
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> OpenCodeHome:
-    need_agents()
     folder = tmp_path_factory.mktemp("opencode")
     with scripted_upstream() as upstream:
         upstream.plan(Step(tool=("task", TASK)), Step(tool=("bash", BASH)))

@@ -10,16 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from meter.agents import KEY, claude_code, need_agents
+from meter.agents import KEY, claude_code
 from meter.records import MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step, scripted_upstream
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 BASH = ("Bash", {"command": "echo hello", "description": "Say hello"})
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _agents() -> None:
-    need_agents()
 
 
 @pytest.fixture(scope="module")

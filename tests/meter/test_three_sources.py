@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from meter.agents import claude_code, need_agents
+from meter.agents import claude_code
 from meter.records import assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step
 
-
-@pytest.fixture(autouse=True)
-def _agents() -> None:
-    need_agents()
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 
 def test_the_wire_and_the_telemetry_have_a_call_that_the_transcript_lacks(

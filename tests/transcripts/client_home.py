@@ -20,9 +20,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from install_tools import CLIENTS
 
 from conftest import Cli
-from meter.agents import CLIENTS, TIMEOUT, Invocation, Outcome, need_agents, run_agent
+from meter.agents import TIMEOUT, Invocation, Outcome, run_agent
 from meter.scripted_upstream import ScriptedUpstream, Step
 from meter.vendor_replies import Json, SentCall
 from runcard.transcripts.calls import CLASSES, Call
@@ -134,7 +135,6 @@ def client_home(
     tool: str, factory: pytest.TempPathFactory, write_sessions: Callable[[ClientHome], None]
 ) -> ClientHome:
     """The home of a tool, made by the first process that asks for it."""
-    need_agents()
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     stored = shared / f"{tool}.pickle"
@@ -187,8 +187,6 @@ def without(counts: dict[str, int], *names: str) -> dict[str, int]:
 def ccusage_tokens(home: ClientHome) -> dict[str, int]:
     """What ccusage counts in the whole home."""
     program = CLIENTS / "bin" / "ccusage"
-    if not program.exists():
-        pytest.skip("NOT TESTED: ccusage, since it is not installed: scripts/install_clients.py")
     env = {"HOME": str(home.folder / "home"), "PATH": os.environ["PATH"]}
     command = [str(program), home.tool.partition("-")[0], "daily", "--offline", "--json"]
     done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, check=True)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from meter.agents import claude_code, need_agents, run_agent
+from meter.agents import claude_code, run_agent
 from meter.scripted_upstream import LoggedRequest, ScriptedUpstream, Step, scripted_upstream
 from meter.vendor_replies import Tool
 from runcard.transcripts.calls import MAIN
 from transcripts.read_sessions import ReadSession, read_sessions
 from transcripts.session_files import calls
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 TOOL = "claude-code"
 FAILING: Tool = ("Bash", {"command": "exit 3", "description": "Fail"})
@@ -50,7 +52,6 @@ class RealHome:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> RealHome:
-    need_agents()
     folder = tmp_path_factory.mktemp("claude")
     (folder / "work").mkdir()
     subprocess.run(["git", "init", "-q", "-b", "trunk"], cwd=folder / "work", check=True)

@@ -36,6 +36,8 @@ from transcripts.client_home import (
     without,
 )
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 BASH: Tool = ("Bash", {"command": "echo hello", "description": "Say hello"})
 FAILING: Tool = ("Bash", {"command": "echo no; exit 3", "description": "Fail"})
 SLEEP: Tool = ("Bash", {"command": "sleep 60", "description": "Sleep"})

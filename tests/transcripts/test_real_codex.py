@@ -30,6 +30,8 @@ from transcripts.client_home import (
     without,
 )
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 SHELL: Tool = ("exec_command", {"cmd": "echo hello"})
 FAILING: Tool = ("exec_command", {"cmd": "echo no; exit 3"})
 WAIT: Tool = ("exec_command", {"cmd": "sleep 2"})

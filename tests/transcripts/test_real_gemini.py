@@ -32,6 +32,8 @@ from transcripts.client_home import (
     without,
 )
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 SHELL: Tool = ("run_shell_command", {"command": "echo hello"})
 FAILING: Tool = ("run_shell_command", {"command": "echo no; exit 3"})
 SEARCH: Tool = ("google_web_search", {"query": "foxes"})

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from meter.agents import claude_code, codex, need_agents, run_agent
+from meter.agents import claude_code, codex, run_agent
 from meter.records import MeteredRun, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step, scripted_upstream
 from meter.vendor_replies import Tool
 from transcripts.client_home import ClientHome, home_environment, sent_tokens
+
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 BASH: Tool = ("Bash", {"command": "echo hello", "description": "Say hello"})
 TASK: Tool = (
@@ -23,11 +25,6 @@ TASK: Tool = (
         "run_in_background": False,
     },
 )
-
-
-@pytest.fixture(autouse=True)
-def _agents() -> None:
-    need_agents()
 
 
 def imported(

@@ -29,6 +29,8 @@ from transcripts.client_home import (
     without,
 )
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 BASH: Tool = ("bash", {"command": "echo hello", "description": "Say hello"})
 FAILING: Tool = ("bash", {"command": "echo no; exit 3", "description": "Fail"})
 CLASSES = (

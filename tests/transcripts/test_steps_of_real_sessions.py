@@ -8,6 +8,8 @@ from transcripts import test_real_gemini as gemini
 from transcripts.client_home import ClientHome, client_home, home_environment, stored_calls
 from transcripts.read_sessions import ReadSession, read_sessions
 
+pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
+
 TEXT = "The quick brown fox."
 
 
