@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -21,9 +22,16 @@ _ACCEPT = {"Content-Type": "application/json", "Accept": "application/json, text
 class HttpServer:
     """A server on a free port; it is killed if it hangs."""
 
-    def __init__(self, place: Path, *arguments: str, token: str | None = None, seconds: float = 120) -> None:
+    def __init__(
+        self,
+        place: Path,
+        *arguments: str,
+        program: Sequence[str] = RUNCARD,
+        token: str | None = None,
+        seconds: float = 240,
+    ) -> None:
         self.process = subprocess.Popen(
-            (*RUNCARD, "mcp", "--http", "--port", "0", *arguments),
+            (*program, "mcp", "--http", "--port", "0", *arguments),
             cwd=place,
             env=environment({"RUNCARD_MCP_TOKEN": token or ""}, measured=True),
             stdin=subprocess.DEVNULL,

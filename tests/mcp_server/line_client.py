@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,9 +23,16 @@ HELLO = {
 class LineClient:
     """A server in a process of its own; it is killed if it hangs."""
 
-    def __init__(self, place: Path, *arguments: str, greets: bool = True, seconds: float = 60) -> None:
+    def __init__(
+        self,
+        place: Path,
+        *arguments: str,
+        program: Sequence[str] = RUNCARD,
+        greets: bool = True,
+        seconds: float = 240,
+    ) -> None:
         self.process = subprocess.Popen(
-            (*RUNCARD, "mcp", *arguments),
+            (*program, "mcp", *arguments),
             cwd=place,
             env=environment(measured=True),
             stdin=subprocess.PIPE,

@@ -1,21 +1,23 @@
 """The client of the official package calls every tool over stdio and over HTTP. It checks each answer against its schema."""
 
-import re
-import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 import pytest
+from anyio import to_thread
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-import runcard
-from acceptance.command import environment
+from acceptance.command import RUNCARD, environment
+from mcp_server.conftest import LARGE
 from mcp_server.every_tool import calls, make_project, with_run
 from mcp_server.http_server import HttpServer
+from mcp_server.slow_server import COMMAND as SLOW
+from waiting import wait_until
 
 Transport = Literal["stdio", "http"]
 
@@ -23,18 +25,20 @@ Transport = Literal["stdio", "http"]
 class _Connection:
     """A client of a new server."""
 
-    def __init__(self, transport: Transport, place: Path) -> None:
-        self._transport, self._place = transport, place
+    def __init__(self, transport: Transport, place: Path, program: Sequence[str] = RUNCARD) -> None:
+        self._transport, self._place, self._program = transport, place, program
         self._processes, self._tasks = ExitStack(), AsyncExitStack()
 
     async def __aenter__(self) -> Client:
         if self._transport == "stdio":
-            arguments = ["-m", "runcard", "mcp", "--allow-write"]
+            arguments = [*self._program[1:], "mcp", "--allow-write"]
             command = StdioServerParameters(
-                command=sys.executable, args=arguments, cwd=self._place, env=environment()
+                command=self._program[0], args=arguments, cwd=self._place, env=environment()
             )
             return await self._tasks.enter_async_context(Client(stdio_client(command)))
-        server = self._processes.enter_context(HttpServer(self._place, "--allow-write"))
+        server = self._processes.enter_context(
+            HttpServer(self._place, "--allow-write", program=self._program)
+        )
         client = await self._tasks.enter_async_context(create_mcp_http_client(headers=server.header))
         transport = streamable_http_client(server.url, http_client=client)
         return await self._tasks.enter_async_context(Client(transport))
@@ -84,23 +88,12 @@ def test_a_wrong_id_is_an_error_with_a_hint(transport: Transport, tmp_path: Path
     anyio.run(work)
 
 
-@pytest.fixture(scope="module")
-def large_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 4 GiB: it takes more than a moment to verify."""
-    place = tmp_path_factory.mktemp("large")
-    with runcard.record(place / "outputs", strict=True) as run:
-        for number in range(4):
-            with (run.path / f"large-{number}.bin").open("wb") as file:
-                file.truncate(1 << 30)
-    return place
-
-
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_progress_is_reported_and_cancelling_ends_the_work(transport: Transport, large_run: Path) -> None:
     reports: list[tuple[float, float | None]] = []
 
     async def work() -> None:
-        async with _Connection(transport, large_run) as client:
+        async with _Connection(transport, large_run, SLOW) as client:
             with anyio.CancelScope() as scope:
 
                 async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
@@ -112,27 +105,9 @@ def test_progress_is_reported_and_cancelling_ends_the_work(transport: Transport,
             assert scope.cancelled_caught
             answer: Any = (await client.call_tool("list_records", {})).structured_content
             assert answer["total"] == 1  # the server goes on
-            await _wait_until_idle()
+            await to_thread.run_sync(wait_until, (large_run / "stopped").exists, "the end of the work")
 
     anyio.run(work)
     first, second = reports[:2]
-    assert 0 < first[0] < second[0] < 4 << 30
+    assert 0 < first[0] < second[0] < LARGE
     assert first[1] == second[1]
-
-
-async def _wait_until_idle() -> None:
-    """Wait until the server reads no more, long before it has read everything."""
-    before = -1
-    with anyio.fail_after(60):
-        while (now := _bytes_read()) != before:
-            before = now
-            await anyio.sleep(0.5)
-    assert now < 4 << 30
-
-
-def _bytes_read() -> int:
-    """By the servers that this process has started."""
-    lists = Path("/proc/self/task").glob("*/children")
-    children = [process for listed in lists for process in listed.read_text().split()]
-    counts = [Path(f"/proc/{process}/io").read_text() for process in children]
-    return sum(int(number) for count in counts for number in re.findall(r"rchar: (\d+)", count))

@@ -6,15 +6,15 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-import runcard
 from acceptance.command import RUNCARD, environment
 from mcp_server.line_client import HELLO, LineClient, processes_of
+from mcp_server.slow_server import COMMAND as SLOW
 from runcard.mcp_server.stdio import MOST_MESSAGE, LineReader
+from waiting import wait_until
 
 
 def _lines(data: bytes) -> list[tuple[bytes, bool]]:
@@ -164,32 +164,40 @@ def test_nothing_but_the_protocol_is_on_standard_output(project: Path) -> None:
         assert text in done.stderr
 
 
+_VANISHING_CLIENT = """\
+import subprocess, sys
+way, *command = sys.argv[1:]
+server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for line in sys.stdin:
+    server.stdin.write(line.encode())
+    server.stdin.flush()
+    if '"id": 1' in line:
+        server.stdout.readline()
+assert b"progress" in server.stdout.readline()
+if way == "closes its end":
+    server.stdin.close()
+    server.wait()
+if way == "ends both":
+    server.stdin.close()
+    server.stdout.close()
+print("ready", flush=True)
+if way != "ends both":
+    server.wait()
+"""
+
+
 @pytest.mark.parametrize("way", ["closes its end", "is killed", "ends both"])
-def test_a_client_that_vanishes_leaves_no_process(project: Path, way: str) -> None:
+def test_a_client_that_vanishes_leaves_no_process(large_run: Path, way: str) -> None:
     """Not even while a call is at work on a large record."""
-    with runcard.record(project / "outputs", strict=True) as run, (run.path / "large.bin").open("wb") as file:
-        file.truncate(3 << 30)  # sparse: hashing it takes seconds
-    program = (
-        "import subprocess, sys, time\n"
-        f"server = subprocess.Popen([{sys.executable!r}, '-m', 'runcard', 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-        "for line in sys.stdin:\n    server.stdin.write(line.encode()); server.stdin.flush()\n"
-        "    if '\"id\"' in line and 'call' not in line: server.stdout.readline()\n"
-        "time.sleep(0.5)\n"
-        f"way = {way!r}\n"
-        "if way == 'closes its end': server.stdin.close(); server.wait()\n"
-        "if way == 'ends both': server.stdin.close(); server.stdout.close()\n"
-        "print('ready', flush=True)\n"
-        "time.sleep(0 if way == 'ends both' else 60)\n"
-    )
     client = subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=project,
+        [sys.executable, "-c", _VANISHING_CLIENT, way, *SLOW, "mcp"],
+        cwd=large_run,
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    call = {"name": "verify_record", "arguments": {"record": run.id}}
+    call = {"name": "verify_record", "arguments": {"record": "@latest"}, "_meta": {"progressToken": "t"}}
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -203,13 +211,7 @@ def test_a_client_that_vanishes_leaves_no_process(project: Path, way: str) -> No
     os.kill(client.pid, signal.SIGKILL)
     client.wait()
     client.stdout.close()
-    deadline = time.monotonic() + 30
-    while processes_of(client.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    left = processes_of(client.pid)
-    for process in left:
-        os.kill(process, signal.SIGKILL)
-    assert left == []
+    wait_until(lambda: not processes_of(client.pid), "the end of the server")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -233,13 +235,9 @@ def test_a_server_that_is_killed_leaves_an_open_run_that_close_closes(project: P
     assert json.loads((path / "metadata.json").read_text())["generation"]["status"] == "interrupted"
 
 
-def test_progress_is_reported_and_a_call_can_be_cancelled(project: Path) -> None:
-    with runcard.record(project / "outputs", strict=True) as run:
-        for number in range(3):
-            with (run.path / f"large-{number}.bin").open("wb") as file:
-                file.truncate(2 << 30)
-    with LineClient(project) as client:
-        call = {"name": "verify_record", "arguments": {"record": run.id}, "_meta": {"progressToken": "t"}}
+def test_progress_is_reported_and_a_call_can_be_cancelled(large_run: Path) -> None:
+    with LineClient(large_run, program=SLOW) as client:
+        call = {"name": "verify_record", "arguments": {"record": "@latest"}, "_meta": {"progressToken": "t"}}
         own = client.request("tools/call", call)
         first = client.read()
         assert first["method"] == "notifications/progress"
@@ -251,6 +249,7 @@ def test_progress_is_reported_and_a_call_can_be_cancelled(project: Path) -> None
             pass
         assert message["result"] == {}
         assert client.call("list_records")["isError"] is False
+        wait_until((large_run / "stopped").exists, "the end of the work")
         assert client.end()[0] == 0
 
 

@@ -16,15 +16,18 @@ def token_relay(server: HttpServer) -> Iterator[str]:
     port = listening.getsockname()[1]
 
     def accept() -> None:
-        with contextlib.suppress(OSError):  # closed at the end
+        with contextlib.suppress(OSError):  # shut down at the end
             while True:
                 connection, _ = listening.accept()
                 threading.Thread(target=_relay, args=(connection, port, server), daemon=True).start()
 
-    threading.Thread(target=accept, daemon=True).start()
+    accepting = threading.Thread(target=accept, daemon=True)
+    accepting.start()
     try:
         yield f"http://localhost:{port}/mcp"
     finally:
+        listening.shutdown(socket.SHUT_RDWR)  # ends `accept`, which closing alone does not
+        accepting.join()
         listening.close()
 
 

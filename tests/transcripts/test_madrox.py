@@ -400,14 +400,13 @@ class TestExport:
 
 
 class TestTimes:
-    def test_times_without_a_zone_are_local_but_for_those_of_the_state(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("TZ", "America/New_York")
-        time.tzset()
-        assert local_time("2026-11-16T07:00:00") == local_time("2026-11-16 07:00:00") == NOON
-        assert local_time("2026-07-16T08:00:00.5") == utc_time("2026-07-16T12:00:00.5")  # summer time
-        assert utc_time("2026-11-16T12:00:00") == local_time("2026-11-16T12:00:00Z") == NOON
+    def test_times_without_a_zone_are_local_but_for_those_of_the_state(self) -> None:
+        with pytest.MonkeyPatch.context() as own:
+            own.setenv("TZ", "America/New_York")
+            time.tzset()
+            assert local_time("2026-11-16T07:00:00") == local_time("2026-11-16 07:00:00") == NOON
+            assert local_time("2026-07-16T08:00:00.5") == utc_time("2026-07-16T12:00:00.5")  # summer time
+            assert utc_time("2026-11-16T12:00:00") == local_time("2026-11-16T12:00:00Z") == NOON
 
     @pytest.mark.parametrize("value", [None, 7, "", "soon", "2026-13-01T00:00:00", "0001-01-01T00:00:00", {}])
     def test_what_is_no_time(self, value: object) -> None:
