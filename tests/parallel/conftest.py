@@ -1,22 +1,14 @@
-"""No test leaks; a directory with many files; helpers that are started at once."""
+"""A directory with many files; helpers that are started at once."""
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from parallel.directories import ManyFiles
-from parallel.leaks import no_leaks
 from runcard.parallel import chunks, helper_pool
 from runcard.parallel.helper_pool import HelperThread
 from runcard.parallel.worker import SMALL_FILE
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks() -> Iterator[None]:
-    with no_leaks():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Calls in threads: results, errors, order; and no thread for a single call."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -9,6 +8,7 @@ from functools import partial
 import pytest
 
 from runcard.parallel.calls import CallThreads
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -54,8 +54,7 @@ def test_closing_leaves_out_what_was_not_begun() -> None:
 
     def until_closed() -> None:
         begun.set()
-        while not thread.is_closed:
-            time.sleep(0.001)
+        wait_until(lambda: thread.is_closed)
 
     thread.submit(until_closed)
     thread.submit(lambda: late.append(1))

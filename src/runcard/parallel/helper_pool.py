@@ -121,7 +121,8 @@ class HelperProcess:
         self._process.wait()
 
     def close(self) -> None:
-        """Close the pipes, which ends the process, and wait for it."""
+        """End the process, which has replied to all it was asked; one that hangs may never read that its input ended."""
+        self._process.kill()
         with contextlib.suppress(OSError):  # unsent data of a dead process
             self._questions.close()
         self._replies.close()
@@ -138,7 +139,6 @@ class HelperThread:
         try:
             self._thread.start()
         except RuntimeError:
-            self.process.kill()
             self.process.close()
             raise
 
