@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import runcard
-from attacks.victims import runcard as process
 from conftest import Cli
 from runcard.errors import StoreError
 from runcard.operations.archives.archive import archive
@@ -18,6 +17,7 @@ from runcard.operations.archives.restore import restore
 from runcard.store import store_search
 from runcard.store.find_record import AmbiguousRecordError, open_archive, open_record
 from runcard.store.store_search import RecordMatch
+from runs.rerun.projects import runcard as process
 from sessions.collecting.teams import lay_out
 
 COMMANDS: dict[str, list[str]] = {

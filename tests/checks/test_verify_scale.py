@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,6 +100,7 @@ def long_ledger(outputs: Path, count: int) -> None:
             file.write(line.raw)
 
 
+@pytest.mark.needs("strace")
 def test_each_file_of_a_record_is_opened_once_and_the_ledger_once(outputs: Path, tmp_path: Path) -> None:
     subprocess.run(
         ["strace", "-ff", "-e", "trace=openat,open", "-o", tmp_path / "trace", *python(outputs)],
@@ -214,13 +214,19 @@ def test_an_error_in_a_fork_is_raised_here_and_no_fork_stays(monkeypatch: pytest
     def work(item: int, _: object) -> int:
         return 1 // (40 - item)
 
-    def iterate() -> Iterator[int]:
-        yield from work_in_order(range(100), work)
+    def noted_fork() -> int:
+        started.append(fork())
+        return started[-1]
 
+    started: list[int] = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", noted_fork)
     with pytest.raises(ZeroDivisionError):
-        list(iterate())
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        list(work_in_order(range(100), work))
+    assert started
+    for child in started:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
 
 
 def test_one_core_or_one_item_starts_no_fork(monkeypatch: pytest.MonkeyPatch) -> None:

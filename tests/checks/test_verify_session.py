@@ -358,9 +358,12 @@ def test_names_of_every_kind_and_paths_of_any_length(cli: Cli, tmp_path: Path) -
     deepest = os.path.join(*["d" * 250] * 20)
     place = os.open(session / "instances" / "a" / "workspace", os.O_RDONLY)
     for _ in range(20):
-        place = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
     os.unlink("deep.txt", dir_fd=place)
     os.symlink("x", "link", dir_fd=place)
+    os.close(place)
     base = f"instances/a/workspace/{deepest}"
     assert kinds(session) == {("missing", f"{base}/deep.txt"), ("link", f"{base}/link")}
     shutil.rmtree(session)

@@ -4,14 +4,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
 from parallel.directories import assert_right
-from parallel.leaks import no_leaks
 from runcard.checksums import hash_files, hashing, large_files
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.digests import sha256_bytes
@@ -21,12 +20,6 @@ from runcard.parallel import worker
 from runcard.parallel.progress import ProgressCounter
 
 LARGE = worker.SMALL_FILE
-
-
-@pytest.fixture(autouse=True)
-def _no_leaks() -> Iterator[None]:
-    with no_leaks():
-        yield
 
 
 class TestDigests:

@@ -28,8 +28,8 @@ root = sys.argv[1]
 
 @contextmanager
 def everybodys_directory() -> Iterator[Path]:
-    """A directory that everybody can enter and write to; pytest's own belong to one user alone."""
-    path = Path(tempfile.mkdtemp())
+    """A directory that everybody can enter and write to; the temporary folder of a test belongs to one user alone."""
+    path = Path(tempfile.mkdtemp(dir="/tmp"))
     path.chmod(0o777)
     try:
         yield path
@@ -40,6 +40,7 @@ def everybodys_directory() -> Iterator[Path]:
 def as_nobody(root: Path, code: str, imports: str = "") -> str:
     """What `code` prints; it sees `root`, the modules checksums, copying, errors and files, and what is imported."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
+    environment["TMPDIR"] = str(root)
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
         [sys.executable, "-c", _PRELUDE.format(imports=imports) + code, str(root)],

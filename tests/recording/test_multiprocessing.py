@@ -8,6 +8,8 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,16 @@ from runs.runs import read, verdict
 
 METHODS = multiprocessing.get_all_start_methods()
 CONTEXTS: dict[str, Any] = {method: multiprocessing.get_context(method) for method in METHODS}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers_of_multiprocessing() -> Iterator[None]:
+    """Both are started once for all processes, and end with this one or when they are stopped."""
+    resource_tracker.ensure_running()
+    forkserver.ensure_running()
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
 def events(run: Path, name: str) -> list[dict[str, Any]]:
