@@ -163,7 +163,7 @@ class Snapshot:
         if not _open_files() - self.files:
             return
         gc.collect()
-        for number in sorted(_open_files() - self.files, key=int):
+        for number in sorted(_open_files() - self.files):
             yield f"the open file {_target(number)}"
 
 
@@ -182,18 +182,24 @@ def _working_directory() -> str:
         return "that was removed"
 
 
-def _open_files() -> frozenset[str]:
+def _open_files() -> frozenset[int]:
+    """Listing them opens one more, which is closed again."""
+    return frozenset(number for number in map(int, os.listdir("/dev/fd")) if _is_open(number))
+
+
+def _is_open(number: int) -> bool:
     try:
-        return frozenset(os.listdir("/dev/fd"))
+        os.fstat(number)
     except OSError:
-        return frozenset()
+        return False
+    return True
 
 
-def _target(number: str) -> str:
+def _target(number: int) -> str:
     try:
         return f"{number}: {os.readlink(f'/dev/fd/{number}')}"
-    except OSError:
-        return number
+    except OSError:  # not every system has links there
+        return str(number)
 
 
 def _children() -> frozenset[int]:
