@@ -1,7 +1,6 @@
 """The completion of commands and kinds in a shell."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -13,14 +12,15 @@ from runcard.cli.command_groups import COMMANDS
 from runcard.documents.kinds import PUBLISHED
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("zsh", "fish"))]
+)
 def test_the_script_is_one_that_the_shell_accepts(cli: Cli, shell: str) -> None:
     done = cli("completion", shell)
     assert (done.code, done.err) == (0, "")
     assert "_RUNCARD_COMPLETE" in done.out
-    if found := shutil.which(shell):
-        parsed = finished([found, "-n"], stdin=done.out.encode(), env=environment())
-        assert (parsed.code, parsed.err) == (0, b"")
+    parsed = finished([shell, "-n"], stdin=done.out.encode(), env=environment())
+    assert (parsed.code, parsed.err) == (0, b"")
 
 
 def test_a_shell_that_is_not_known_is_wrong_usage(cli: Cli) -> None:
@@ -46,7 +46,6 @@ def test_the_kinds_of_document_are_completed() -> None:
     assert _completed("runcard schema ma", 2) == ["manifest"]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_with_the_script(cli: Cli) -> None:
     script = cli("completion", "bash").out
     asked = 'COMP_WORDS=(runcard migr); COMP_CWORD=1; _runcard_completion runcard; echo "${COMPREPLY[@]}"'

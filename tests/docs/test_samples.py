@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from docs import pretend_claude
@@ -21,10 +22,19 @@ EXAMPLES = sorted(
     for pattern in ("*.json", "check_journal.*", "verify-run/*.sh")
     for path in (ROOT / "examples").glob(pattern)
 )
-SPOKEN = [page for page in PAGES if blocks(page, "console", "python")]
+# Their samples take more than about 1.5 seconds.
+LONG = {
+    f"docs/{page}.md"
+    for page in ("amending", "analytics", "command-line", "pytest", "rerunning", "rspec", "running")
+}
+SPOKEN = [
+    pytest.param(page, marks=pytest.mark.long if name(page) in LONG else (), id=name(page))
+    for page in PAGES
+    if blocks(page, "console", "python")
+]
 
 
-@pytest.mark.parametrize("page", SPOKEN, ids=name)
+@pytest.mark.parametrize("page", SPOKEN)
 def test_a_page_can_be_followed_from_top_to_bottom(
     page: Path,
     tmp_path: Path,
@@ -33,12 +43,6 @@ def test_a_page_can_be_followed_from_top_to_bottom(
 ) -> None:
     """Typing what a page shows, in order, beside the examples and its own files, prints what it says."""
     samples = blocks(page)
-    if any("sha256sum" in sample.text for sample in samples) and not shutil.which("sha256sum"):
-        pytest.skip("needs sha256sum")
-    if any("import anthropic" in sample.text for sample in samples):
-        pytest.importorskip(
-            "anthropic", reason="pip install runcard[sdk]: its samples use a vendor's library"
-        )
     for example in EXAMPLES:
         shutil.copy(example, tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -70,7 +74,6 @@ def _s3(
     if not any("$ runcard" in sample.text and "s3://" in sample.text for sample in samples):
         yield
         return
-    boto3 = pytest.importorskip("boto3")
     with s3_server_process(folders.mktemp("s3")) as port:
         for name, value in (
             ("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}"),

@@ -16,6 +16,8 @@ import pytest
 
 from docs.pages import PAGES, ROOT, Block, blocks, name
 
+pytestmark = pytest.mark.long  # without its cache, mypy takes a minute
+
 # Names may be used again for a value of another type: a page is typed into one interactive session.
 _OPTIONS = (
     "--strict",
@@ -24,6 +26,13 @@ _OPTIONS = (
     "--no-error-summary",
     "--disable-error-code=import-untyped",  # pandas has no types of its own
 )
+
+
+@pytest.fixture(scope="module")
+def cache() -> Path:
+    folder = ROOT / ".mypy_cache" / "docs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def modules() -> dict[str, tuple[Path, str]]:
@@ -72,18 +81,16 @@ def check(folder: Path, cache: Path) -> list[str]:
     return [line for line in done.stdout.splitlines() if ": error: " in line]
 
 
-@pytest.mark.slow
-def test_every_sample_is_typed(tmp_path: Path) -> None:
+def test_every_sample_is_typed(tmp_path: Path, cache: Path) -> None:
     samples = modules()
     for module, (_, text) in samples.items():
         (tmp_path / f"{module}.py").write_text(text, "utf-8")
-    errors = check(tmp_path, ROOT / ".mypy_cache" / "docs")
+    errors = check(tmp_path, cache)
     shown = [f"{name(samples[line.partition('.py:')[0]][0])}:{line.partition('.py:')[2]}" for line in errors]
     assert not shown, "\n".join(shown)
 
 
-@pytest.mark.slow
-def test_a_sample_with_a_wrong_type_is_found(tmp_path: Path) -> None:
+def test_a_sample_with_a_wrong_type_is_found(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "wrong.py").write_text("import runcard\n\nruncard.load('team.json').no_such_field\n", "utf-8")
-    [error] = check(tmp_path, ROOT / ".mypy_cache" / "docs")
+    [error] = check(tmp_path, cache)
     assert error.startswith("wrong.py:3: error:")

@@ -1,6 +1,5 @@
 """What Ruby takes for the name of a class and of a method."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -79,7 +78,7 @@ def test_names_of_methods(names: list[str], good: bool) -> None:  # noqa: FBT001
     assert [name for name in names if is_method_name(name) != good] == []
 
 
-@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
+@pytest.mark.needs("ruby")
 def test_ruby_itself_says_the_same() -> None:
     lines = [f"class {name}; end" for name in CLASSES if "::" not in name]
     lines += [f"class X\n  def {name}(*); end\nend" for name in METHODS]
@@ -89,9 +88,9 @@ def test_ruby_itself_says_the_same() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.needs("ruby")
 def test_a_member_of_a_struct_may_be_a_predicate() -> None:
     """`Struct.new(:success?)` defines `success?=`, although no `def` can."""
     assert is_method_name("success?=")
-    if ruby := shutil.which("ruby"):
-        code = "print Struct.new(:success?).instance_methods(false).include?(:'success?=')"
-        assert subprocess.run([ruby, "-e", code], capture_output=True, check=True).stdout == b"true"
+    code = "print Struct.new(:success?).instance_methods(false).include?(:'success?=')"
+    assert subprocess.run(["ruby", "-e", code], capture_output=True, check=True).stdout == b"true"

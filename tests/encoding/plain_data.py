@@ -156,7 +156,7 @@ def _after_blanks(text: str, at: int) -> int:
 def yaml_offsets(text: str) -> dict[str, int]:
     """The same for YAML, by the marks that PyYAML gives its nodes."""
     found: dict[str, int] = {}
-    todo = [("", yaml.compose(text, yaml.SafeLoader))]
+    todo = [("", yaml.compose(text, yaml.CSafeLoader))]
     while todo:
         pointer, node = todo.pop()
         found[pointer] = node.start_mark.index if node else 0

@@ -1,20 +1,13 @@
-"""Validators in an environment of their own; tests that need them are skipped without it."""
+"""Validators in an environment of their own."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
-import pytest
+from install_tools import VALIDATORS
 
-FOLDER = Path(os.environ.get("RUNCARD_TEST_VALIDATORS") or Path(__file__).parents[2] / ".venv-validators")
-PYTHON = FOLDER / "bin" / "python"
+PYTHON = VALIDATORS / "bin" / "python"
 SCRIPT = Path(__file__).with_name("run_validators.py")
-
-needs_validators = pytest.mark.skipif(
-    not (FOLDER / "installed").is_file(),
-    reason="NOT TESTED: RO-Crate and CITATION.cff, since the validators are not installed: scripts/install_validators.py",
-)
 
 
 def problems(*paths: Path) -> dict[str, list[str]]:

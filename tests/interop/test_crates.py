@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import runcard
 from conftest import Cli
 from interop.contents import records
-from interop.installed_validators import needs_validators, problems
+from interop.installed_validators import problems
 from runcard.digests import sha256_bytes
 from runcard.interop.citation import citation_file
 from runcard.interop.record_content import RecordContent
@@ -101,7 +101,8 @@ def test_an_archive_and_a_withheld_file(cli: Cli, project: Path) -> None:
     assert not [own for own in graph(crate) if own.endswith("notes.txt")]
 
 
-@needs_validators
+@pytest.mark.long
+@pytest.mark.needs("validators")
 def test_roc_validator(cli: Cli, project: Path) -> None:
     """Everything that is REQUIRED, of good crates; and it finds what is missing in bad ones."""
     run, session = record_one(project / "outputs"), team(project)
@@ -125,7 +126,7 @@ def test_roc_validator(cli: Cli, project: Path) -> None:
     assert all(found[name] for name in ("no-license", "no-instrument", "no-file"))
 
 
-@needs_validators
+@pytest.mark.needs("validators")
 def test_cffconvert(project: Path) -> None:
     """The citations of random records pass; one without authors does not."""
     number = 0

@@ -130,7 +130,7 @@ class TestWithoutAProject:
         assert Path(plan.path).parent == folder
         assert folder.stat().st_mode & 0o777 == 0o700
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+    @pytest.mark.needs("root")
     def test_a_folder_of_another_user_is_refused(self, cli: Cli, source: Path, temporary: Path) -> None:
         folder = temporary / "scripts_rspec_claude_metadata"
         folder.mkdir(0o700)

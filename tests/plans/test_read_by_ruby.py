@@ -1,7 +1,6 @@
 """Ruby reads the same data in a plan as runcard."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import runcard
 from documents.samples import CORPUS, decoded
 from plans.projects import RubyProject
 
-pytestmark = pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
+pytestmark = pytest.mark.needs("ruby")
 
 # Ruby's own reader, as careful programs call it; what it refuses to build is told by the name of the error.
 _READ = """

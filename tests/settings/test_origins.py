@@ -159,7 +159,7 @@ def test_a_project_that_is_no_toml_hurts_only_when_it_speaks_of_us(tmp_path: Pat
     assert here(tmp_path).file is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.needs("root")
 def test_a_file_that_a_stranger_left_in_a_public_place_does_not_count(tmp_path: Path) -> None:
     for name, text in (
         ("runcard.toml", 'outputs = "x"\n'),

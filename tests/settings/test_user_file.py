@@ -50,7 +50,7 @@ def test_what_is_wrong_with_it_is_reported(own: Path, cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.needs("root")
 def test_a_file_that_belongs_to_somebody_else_is_an_error(
     own: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

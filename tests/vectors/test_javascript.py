@@ -1,7 +1,6 @@
 """The verifier in JavaScript finds the same as runcard, for the vectors and for runs that were recorded."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,16 +12,13 @@ import runcard
 FOLDER = Path(run_vectors.__file__).parent
 PROGRAMS = FOLDER.parent / "examples" / "verify-run"
 VERIFIER = str(PROGRAMS / "verify_run.mjs")
-NODE = shutil.which("node")
 
-pytestmark = pytest.mark.skipif(
-    NODE is None, reason="node is not installed: the verifier in JavaScript is not tested"
-)
+pytestmark = pytest.mark.needs("npm")
 
 
 def node(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(NODE), *map(str, arguments)], check=False, capture_output=True, text=True, timeout=100
+        ["node", *map(str, arguments)], check=False, capture_output=True, text=True, timeout=100
     )
 
 
@@ -60,7 +56,7 @@ def test_a_run_that_was_recorded(tmp_path: Path) -> None:
 
 def test_the_runner_in_python_runs_other_verifiers() -> None:
     """A verifier is a command that prints its verdict as JSON."""
-    command = run_vectors.by_command([str(NODE), VERIFIER])
+    command = run_vectors.by_command(["node", VERIFIER])
     some = [
         vector
         for vector in run_vectors.vectors("run")
@@ -69,7 +65,7 @@ def test_the_runner_in_python_runs_other_verifiers() -> None:
     for vector in some:
         record = FOLDER / "records" / vector["path"]
         assert command(vector, record) == run_vectors.expected(vector, with_trust=False)
-    assert "failed" in run_vectors.by_command([str(NODE), "--version"])(some[0], FOLDER)
+    assert "failed" in run_vectors.by_command(["node", "--version"])(some[0], FOLDER)
 
 
 def test_no_record(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Signatures of runs, checked by `openssl` and `ssh-keygen` alone."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,10 +9,8 @@ from run_vectors import Fields
 
 FOLDER = Path(run_vectors.__file__).parent
 SCRIPT = FOLDER.parent / "examples" / "verify-run" / "check_signature.sh"
-TOOLS = ("openssl", "ssh-keygen", "sha256sum")
-MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+pytestmark = pytest.mark.needs("openssh-client")
 
 # What the script says that it does not compare, or that `ssh-keygen` accepts.
 NOT_SEEN = {

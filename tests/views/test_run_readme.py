@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from runcard.files import printable
 from runcard.views import formats, markdown, run_readme
@@ -68,7 +69,7 @@ def test_a_page_is_known_again_by_the_run_it_is_of() -> None:
 
 def cells(page: str, heading: str) -> list[list[str]]:
     """The rows of the table below a heading, as a program for Markdown reads them, without their header."""
-    tables = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    tables = MarkdownIt("commonmark").enable("table")
     _, found, section = page.partition(f"## {heading}\n")
     assert found
     rows: list[list[str]] = []
@@ -125,9 +126,10 @@ def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
 
 @given(name=printed)
 def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
-    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    parser = MarkdownIt("commonmark")
     tokens = parser.parse(f"before {markdown.escape(name)} after")
     (text,) = (token for token in tokens if token.type == "inline")
+    assert text.children is not None
     assert {child.type for child in text.children} <= {"text", "text_special", "softbreak"}
     assert "".join(child.content for child in text.children) == f"before {printable(name)} after"
 

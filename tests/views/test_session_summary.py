@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from runcard.views.formats import long_duration, short_duration
 from runcard.views.session_summary import NotableFile, SummaryFigures, notable_files, summary, tree
@@ -127,7 +128,7 @@ None encountered during execution.
 
 def test_the_lines_at_the_top_are_lines_on_a_page() -> None:
     page = summary(team(entry("a")), SummaryFigures("/", 0, 0, 0), PRODUCER)
-    html = pytest.importorskip("markdown_it").MarkdownIt("commonmark").render(page)
+    html = MarkdownIt("commonmark").render(page)
     head = html.partition("<h2>")[0]
     assert head.count("<br") == head.count("<strong>") - 1 == 3
 

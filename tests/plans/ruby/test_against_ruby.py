@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plans.ruby.ruby_tools import HERE, SHOP, answers, needs_factory_bot, needs_rails, needs_ruby
+from plans.ruby.ruby_tools import HERE, SHOP, answers
 from runcard.operations.plans.factories import list_factories
 from runcard.plans.ruby import read_targets
 
@@ -21,7 +21,7 @@ def _targets(path: Path) -> Methods:
     }
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_every_method_that_ripper_sees_is_found() -> None:
     for path, seen in zip(SOURCES, answers("ripper.rb", SOURCES), strict=True):
         assert {tuple(method) for method in seen} - _targets(path) == _UNDEFINED.get(path.name, set())
@@ -32,14 +32,14 @@ _UNDEFINED = {
 }
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_a_file_of_plain_methods_has_those_that_ripper_sees_and_no_others() -> None:
     plain = SHOP / "lib" / "plain.rb"
     (seen,) = answers("ripper.rb", [plain])
     assert {tuple(method) for method in seen} == _targets(plain)
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_every_method_of_rubys_own_library_is_found() -> None:
     folder = subprocess.run(
         ["ruby", "-e", "print RbConfig::CONFIG['rubylibdir']"], capture_output=True, text=True, check=True
@@ -55,7 +55,7 @@ def _in_short(methods: Methods) -> Methods:
     return {(owner.rpartition("::")[2], *method) for owner, *method in methods}
 
 
-@needs_rails
+@pytest.mark.needs("ruby-activerecord")
 def test_the_targets_are_what_ruby_knows_after_loading_the_file() -> None:
     """But for two things: what `included do` gives to others, and what `class_methods do` is made of."""
     concern = SHOP / "app" / "models" / "concerns" / "archivable.rb"
@@ -86,7 +86,7 @@ def by_factory_bot() -> dict[str, Any]:
     return found
 
 
-@needs_factory_bot
+@pytest.mark.needs("ruby-factory-bot")
 def test_the_factories_and_their_traits_are_those_of_factory_bot(by_factory_bot: dict[str, Any]) -> None:
     listed = list_factories(str(SHOP), root=str(SHOP))
     assert listed.warnings == []
@@ -95,7 +95,7 @@ def test_the_factories_and_their_traits_are_those_of_factory_bot(by_factory_bot:
     assert list(ours) == list(by_factory_bot["factories"])
 
 
-@needs_factory_bot
+@pytest.mark.needs("ruby-factory-bot")
 def test_the_details_are_those_of_factory_bot(by_factory_bot: dict[str, Any]) -> None:
     listed = list_factories(str(SHOP), root=str(SHOP), in_detail=True)
     assert listed.warnings == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plans.ruby.ruby_tools import HERE, has_ruby
+from plans.ruby.ruby_tools import HERE
 from runcard.plans.ruby.rails import camelize
 from runcard.plans.ruby.routes import routes_of
 
@@ -63,10 +63,7 @@ def _project(root: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.skipif(
-    not has_ruby("logger", "action_controller/railtie"),
-    reason="NOT TESTED with Rails: needs ruby-railties",
-)
+@pytest.mark.needs("ruby-rspec-rails")
 def test_the_routes_are_those_of_rails(tmp_path: Path) -> None:
     path = _project(tmp_path, ROUTES)
     command = ["ruby", str(HERE / "routes.rb"), str(path)]

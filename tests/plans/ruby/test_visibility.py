@@ -4,8 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from conftest import Cli
-from plans.ruby.ruby_tools import needs_ruby
 from plans.ruby.samples import written
 
 SOURCE = """\
@@ -66,7 +67,7 @@ def _targets(cli: Cli, path: Path) -> dict[str, str]:
     return {f"{t['class']}{signs[t['method_type']]}{t['method']}": t["visibility"] for t in listed}
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_the_visibility_is_that_of_ruby(cli: Cli, tmp_path: Path) -> None:
     path = written(tmp_path, SOURCE)
     asked = subprocess.run(["ruby", "-e", ASK, str(path)], capture_output=True, text=True, check=True)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
 from plans.analysis.test_corpus import CASES, analyzed
-from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import Fields, complaints, spec_text
 from runcard.plans.ruby.spec_tree import read_spec
 from runcard.plans.spec_review import review
@@ -17,7 +18,7 @@ def _text(plan: Fields) -> bytes:
     return spec_text(plan["target"], plan["characteristics"]).encode()
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_ruby_takes_the_skeleton_of_every_analysis(tmp_path: Path) -> None:
     texts = [_text(plan) for plan in _plans(tmp_path).values()]
     assert [complaint for complaint in complaints(texts, tmp_path) if complaint] == []

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from plans.ruby.ruby_tools import has_ruby
 
 SOURCE = """\
 class Checkout
@@ -76,14 +74,6 @@ STATES = {  # what the three examples ran, and what they did not
     ("customer_log_present", "absent"): "covered",
 }
 
-needs_rspec = pytest.mark.skipif(
-    not (has_ruby("rspec", "coverage") and shutil.which("rspec")),
-    reason="NOT TESTED against RSpec: needs ruby-rspec",
-)
-needs_simplecov = pytest.mark.skipif(
-    not has_ruby("rspec", "simplecov"), reason="NOT TESTED against SimpleCov: needs ruby-simplecov"
-)
-
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
@@ -125,7 +115,7 @@ def known_by_coverage(state: dict[str, Any]) -> str:
     return str(state["status"]) if not kinds or "coverage" in kinds else "unknown"
 
 
-@needs_rspec
+@pytest.mark.needs("ruby-rspec")
 def test_ruby_s_own_coverage_marks_exactly_the_branches_that_ran(cli: Cli, shop: Path) -> None:
     source = analyzed(cli, shop)
     run_rspec(shop, "native.rb")
@@ -134,8 +124,7 @@ def test_ruby_s_own_coverage_marks_exactly_the_branches_that_ran(cli: Cli, shop:
     assert not any("coverage report" in warning for warning in warnings)
 
 
-@needs_rspec
-@needs_simplecov
+@pytest.mark.needs("ruby-rspec", "ruby-simplecov")
 def test_simplecov_marks_exactly_the_branches_that_ran(cli: Cli, shop: Path) -> None:
     source = analyzed(cli, shop)
     run_rspec(shop, "simplecov.rb")
@@ -149,7 +138,7 @@ def test_simplecov_marks_exactly_the_branches_that_ran(cli: Cli, shop: Path) -> 
     assert statuses(cli, source, report)[0] == STATES  # a run on another machine
 
 
-@needs_rspec
+@pytest.mark.needs("ruby-rspec")
 def test_a_source_that_changed_after_the_run_makes_no_evidence(cli: Cli, shop: Path) -> None:
     source = analyzed(cli, shop)
     run_rspec(shop, "native.rb")

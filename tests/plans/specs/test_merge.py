@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import TARGET, characteristic, complaints
 from runcard.plans.spec_contexts import contexts_of
 from runcard.plans.spec_merge import merge
@@ -139,7 +138,7 @@ def _is_subsequence(before: bytes, after: bytes) -> bool:
     return all(line in rest for line in before.split(b"\n"))
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hand_written_layouts_are_unchanged_but_for_the_insertions(
     cli: Cli, checkout: RubyProject, layout: str, tmp_path: Path

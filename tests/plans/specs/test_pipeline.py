@@ -4,13 +4,13 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import complaints
 
 SPEC = "spec/models/billing/invoice_spec.rb"
@@ -198,7 +198,7 @@ def bodies(draw: st.DrawFn, depth: int = 2) -> str:
     return draw(inner)
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 @given(st.lists(bodies(), min_size=12, max_size=12))
 @budget(max_examples=2, suppress_health_check=list(HealthCheck))
 def test_whatever_the_conditions_are_the_skeleton_is_ruby(cli: Cli, tmp_path: Path, found: list[str]) -> None:

@@ -11,23 +11,9 @@ import pytest
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.ruby_tools import has_ruby
 from plans.specs import test_merge
 
 HERE = Path(__file__).parent
-RAILS_LIBRARIES = [
-    "logger",
-    *(f"{name}/railtie" for name in ("active_record", "action_controller", "action_mailer", "active_job")),
-    *("sqlite3", "rspec/rails", "factory_bot"),
-]
-needs_rspec = pytest.mark.skipif(
-    shutil.which("rspec") is None,
-    reason="NOT TESTED with RSpec: needs ruby-rspec (apt-get install ruby-rspec)",
-)
-needs_rspec_rails = pytest.mark.skipif(
-    shutil.which("rspec") is None or not has_ruby(*RAILS_LIBRARIES),
-    reason="NOT TESTED with Rails: needs ruby-rspec-rails, ruby-activerecord, ruby-actionmailer, ruby-sqlite3, ruby-factory-bot",
-)
 SERVICE = """\
 module Billing
   class Checkout
@@ -217,7 +203,7 @@ def shop(tmp_path: Path) -> RubyProject:
     return project
 
 
-@needs_rspec
+@pytest.mark.needs("ruby-rspec")
 @pytest.mark.parametrize("helper", ["", "spec_helper"])
 def test_services_modules_and_private_methods_without_rails(cli: Cli, shop: RubyProject, helper: str) -> None:
     sources = {
@@ -247,7 +233,15 @@ def test_services_modules_and_private_methods_without_rails(cli: Cli, shop: Ruby
     _check(shop)
 
 
-@needs_rspec_rails
+@pytest.mark.long
+@pytest.mark.needs(
+    "ruby-rspec-rails",
+    "ruby-activerecord",
+    "ruby-actionmailer",
+    "ruby-activejob",
+    "ruby-sqlite3",
+    "ruby-factory-bot",
+)
 def test_models_concerns_controllers_jobs_mailers_and_policies_in_rails(cli: Cli, shop: RubyProject) -> None:
     for file, text in RAILS.items():
         shop.add(file, text.encode())
@@ -294,7 +288,7 @@ def test_models_concerns_controllers_jobs_mailers_and_policies_in_rails(cli: Cli
     _check(shop)
 
 
-@needs_rspec
+@pytest.mark.needs("ruby-rspec")
 @pytest.mark.parametrize("layout", test_merge.LAYOUTS)
 def test_merged_specs_run(cli: Cli, shop: RubyProject, layout: str) -> None:
     shop.add("app/services/checkout.rb", test_merge.SOURCE)

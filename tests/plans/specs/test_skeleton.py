@@ -8,7 +8,6 @@ import pytest
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import complaints
 
 SPEC = "spec/models/billing/invoice_spec.rb"
@@ -154,7 +153,7 @@ def test_many_paths_print_the_good_ones(cli: Cli, project: RubyProject) -> None:
     assert cli("plan", "skeleton", "a.yml", "b.yml", "--output", "c.rb").code == 64
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_the_parameters_are_those_of_the_source(cli: Cli, project: RubyProject, tmp_path: Path) -> None:
     project.source.write_text(
         "class Billing::Invoice\n"

@@ -1,6 +1,5 @@
 """The text of a skeleton is valid Ruby, whatever a plan contains; Ruby itself checks it."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from plans.ruby.ruby_tools import needs_ruby
 from plans.specs.skeletons import CALL, TARGET, Fields, characteristic, complaints, paths, spec_text, text
 from plans.specs.test_contexts import PAYMENT
 from plans.valid_plans import plans
@@ -119,7 +117,7 @@ def _spoken(name: str, states: list[str]) -> list[Fields]:
     return [characteristic(name, "enum", states), characteristic(f"{name} too", "binary", states[:2])]
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_ruby_takes_every_skeleton(tmp_path: Path) -> None:
     written = [text(_spoken(name, HOSTILE[place:] + HOSTILE[:place])) for place, name in enumerate(HOSTILE)]
     methods = [
@@ -148,7 +146,7 @@ def test_ruby_takes_every_skeleton(tmp_path: Path) -> None:
     assert [found for found in complaints(written, tmp_path) if found] == []
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_running_a_skeleton_finds_the_groups_that_were_planned(tmp_path: Path) -> None:
     assert paths(text(PAYMENT), tmp_path) == [
         ["PaymentService", "#process", *groups]
@@ -172,7 +170,7 @@ def test_running_a_skeleton_finds_the_groups_that_were_planned(tmp_path: Path) -
     ]
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 def test_a_hostile_state_is_a_name_and_does_nothing(tmp_path: Path) -> None:
     found = paths(
         text([characteristic("x", "enum", ["#{exit}", "'; exit; '", 'a"b', "c\\d", "\n exit \n"])]), tmp_path
@@ -186,7 +184,7 @@ def test_a_hostile_state_is_a_name_and_does_nothing(tmp_path: Path) -> None:
     ]
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 @given(st.lists(plans(), min_size=20, max_size=20))
 @budget(max_examples=3, suppress_health_check=list(HealthCheck))
 def test_ruby_takes_the_skeleton_of_any_plan(
@@ -197,7 +195,7 @@ def test_ruby_takes_the_skeleton_of_any_plan(
     assert [complaint for complaint in complaints(written, folder) if complaint] == []
 
 
-@needs_ruby
+@pytest.mark.needs("ruby")
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=60, unique=True))
 @budget(max_examples=5, suppress_health_check=list(HealthCheck))
 def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactory, states: list[str]) -> None:
@@ -205,7 +203,8 @@ def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactor
     assert complaints([text([characteristic(states[0], "enum", states)])], folder) == [None]
 
 
-@pytest.mark.skipif(shutil.which("rubocop") is None, reason="NOT TESTED against rubocop: it is not installed")
+@pytest.mark.long
+@pytest.mark.needs("rubocop")
 def test_rubocop_finds_nothing_serious(tmp_path: Path) -> None:
     for place, name in enumerate(HOSTILE[:4]):
         (tmp_path / f"state_{place}_spec.rb").write_text(text(_spoken(name, HOSTILE)), "utf-8")

@@ -264,7 +264,7 @@ except runcard.RuncardError as error:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: another user, since only root may become one")
+@pytest.mark.needs("root")
 def test_an_ordinary_user_is_told_what_cannot_be_read_and_where_nothing_can_be_written(
     here: Path, spec: Path
 ) -> None:

@@ -17,7 +17,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 def test_a_collection_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
     (place / "team").mkdir()
     spec = lay_out(place / "team")

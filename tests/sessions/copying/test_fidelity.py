@@ -239,7 +239,7 @@ class TestLinksAndSpecialFiles:
         assert paths(copied) == ["file"]
         assert reasons(copied) == {"pipe": "a FIFO: never opened", "socket": "a socket: never opened"}
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: devices, which only root can make")
+    @pytest.mark.needs("root")
     def test_a_device_is_recorded(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {})
         os.mknod(source / "null", 0o20600, os.makedev(1, 3))

@@ -161,7 +161,7 @@ class TestTranscripts:
             os.close(full)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="helpers need a second core")
+@pytest.mark.needs("two cores")
 class TestSearchHelpers:
     """Large texts are searched in processes of their own."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from files.small_disk import small_disk
 from runcard import checksums
 from runcard.errors import RuncardError
 from runcard.files import FileKind
@@ -35,7 +36,7 @@ Action = Callable[[], object]
 WRITERS = {
     "rewrites": "with open('victim', 'r+b') as f: f.write(os.urandom(1 << 20))",
     "cuts": "os.truncate('victim', 100); os.truncate('victim', 3 << 20)",
-    "appends": "open('victim', 'ab').write(bytes(4096))",
+    "appends": "open('victim', 'ab').write(bytes(64))",
     "replaces": "open('new', 'wb').write(bytes(3 << 20)); os.rename('new', 'victim')",
     "removes": "os.unlink('victim'); open('victim', 'wb').write(bytes(3 << 20))",
     "swaps for a link": "os.symlink('/etc/passwd', 'l'); os.rename('l', 'victim'); open('f', 'wb').write(bytes(9)); os.rename('f', 'victim')",
@@ -232,33 +233,15 @@ class TestHelpers:
         def stop(_: Amount) -> None:
             raise KeyboardInterrupt
 
-        before = _children()
         with pytest.raises(KeyboardInterrupt):
             copy_workspace(source, target_of(source), rules=CopyRules(), progress=stop)
-        assert _children() <= before
-
-
-def _children() -> set[str]:
-    """The processes that this one has started and not waited for."""
-    return {
-        pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()
-    }
 
 
 class TestTheDisk:
     @pytest.fixture
     def small(self, tmp_path: Path) -> Iterator[Path]:
-        """A file system of 1 MiB."""
-        place = tmp_path / "small"
-        place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"NOT TESTED: a full disk, since nothing may be mounted here: {done.stderr.strip()}")
-        try:
+        with small_disk(tmp_path / "small", "1m") as place:
             yield place
-        finally:
-            subprocess.run(["umount", place], check=True)
 
     @pytest.mark.parametrize("size", [20_000, SMALL_FILE * 2])
     def test_a_full_one_is_an_error_that_says_what_to_do(

@@ -29,7 +29,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 def test_an_import_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
     session_with_sub_agent(place / "home")
     fork(place / "home")
@@ -114,6 +114,7 @@ def test_what_is_not_a_file_is_named_and_never_opened(cli: Cli, tmp_path: Path) 
     assert [each["action"] for each in data["sessions"]] == ["imported"]
 
 
+@pytest.mark.long
 def test_memory_stays_flat_for_a_large_file(tmp_path: Path) -> None:
     """A file of 64 MB, half of it in one line, in a process of its own."""
     file = tmp_path / "projects" / "p" / f"{FIRST}.jsonl"

@@ -21,8 +21,8 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
-@pytest.mark.parametrize("is_archived", [False, True])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
+@pytest.mark.parametrize("is_archived", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_import_killed_at_any_step_is_finished_by_the_next_one(
     place: Path, moment: str, *, is_archived: bool
 ) -> None:

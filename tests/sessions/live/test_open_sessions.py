@@ -6,13 +6,19 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Self
 
 import pytest
 
 import runcard
 from conftest import Cli
 from runcard.errors import StoreError
+from runcard.observe.clock import Clock
+from runcard.operations.sessions import close_session as close_session_module
+from runcard.operations.sessions import collect_team as collect_team_module
 from runcard.operations.sessions.close_session import (
     SessionIsRunningError,
     close_dead_session,
@@ -23,6 +29,7 @@ from runcard.operations.sessions.collect_team import collect_team, collect_team_
 from runcard.operations.sessions.shell_session import finish_session, join_session, start_session
 from runcard.recording.session_events import ClosedSessionError
 from runcard.store import layout
+from runcard.store.sessions import live_record
 from runcard.store.sessions.live import HELD, hold_dead, live_state
 from sessions.collecting.teams import instance, team
 
@@ -100,13 +107,13 @@ def test_a_second_session_with_the_id_of_a_dead_one_says_how_to_close_that() -> 
         runcard.Session("team-1").start()
 
 
-def test_a_living_session_is_left_alone_and_can_be_stored_so_far() -> None:
+def test_a_living_session_is_left_alone_and_can_be_stored_so_far(cli: Cli) -> None:
     process = started()
     live = layout.live_session(os.path.abspath("artifacts"), "team-1")
     try:
         with pytest.raises(SessionIsRunningError):
             close_dead_session(live)
-        assert command("close").returncode == 0
+        assert cli("close").code == 0
         so_far = collect_team("team-1")
         assert names(so_far.path) == [("lead", "completed"), ("worker", "running")]
         assert os.path.isdir(live)
@@ -137,36 +144,36 @@ def test_a_start_document_decides_whatever_journal_is_beside_it() -> None:
     assert sorted(os.listdir(place)) == ["audit.jsonl", "session.json"]
 
 
-def test_show_ls_log_verify_and_names_know_an_open_session() -> None:
+def test_show_ls_log_verify_and_names_know_an_open_session(cli: Cli) -> None:
     live = killed()
-    shown = command("show", "team-1")
-    assert shown.returncode == 2
-    assert shown.stdout.startswith("team-1  interrupted, 1 of 2 completed")
-    assert "runcard close team-1" in shown.stderr
-    assert command("show", "@latest").stdout.startswith("team-1")
-    assert command("log", "team-1", "worker").stdout == "first line\n"
+    shown = cli("show", "team-1")
+    assert shown.code == 2
+    assert shown.out.startswith("team-1  interrupted, 1 of 2 completed")
+    assert "runcard close team-1" in shown.err
+    assert cli("show", "@latest").out.startswith("team-1")
+    assert cli("log", "team-1", "worker").out == "first line\n"
     (row,) = (
-        json.loads(command("ls", "--json", "--all").stdout or "{}").get("records")
-        or json.loads(command("ls", "--json").stdout)["records"]
+        json.loads(cli("ls", "--json", "--all").out or "{}").get("records")
+        or json.loads(cli("ls", "--json").out)["records"]
     )
     assert (row["id"], row["kind"], row["status"]) == ("team-1", "session", "interrupted")
-    verified = command("verify", "artifacts")
-    assert verified.returncode == 2
-    assert "its process is gone" in verified.stdout
-    assert "runcard close" in command("doctor").stdout + command("doctor").stderr
+    verified = cli("verify", "artifacts")
+    assert verified.code == 2
+    assert "its process is gone" in verified.out
+    assert "runcard close" in cli("doctor").out + cli("doctor").err
     for word in ("archive", "rm"):
-        refused = command(word, "team-1")
-        assert refused.returncode == 1, refused
+        refused = cli(word, "team-1")
+        assert refused.code == 1, refused
     before = sorted(os.listdir(live))
-    assert command("prune", "--older-than", "0d", "--yes").returncode in {0, 1, 2}
+    assert cli("prune", "--older-than", "0d", "--yes").code in {0, 1, 2}
     assert sorted(os.listdir(live)) == before
-    closed = command("close", "team-1")
-    assert closed.returncode == 0
-    assert "closed as failed" in closed.stdout + closed.stderr
-    again = command("close", "team-1")
-    assert again.returncode == 0
-    assert "failed, left alone: it is closed already" in again.stdout + again.stderr
-    (row,) = json.loads(command("ls", "--json").stdout)["records"]
+    closed = cli("close", "team-1")
+    assert closed.code == 0
+    assert "closed as failed" in closed.out + closed.err
+    again = cli("close", "team-1")
+    assert again.code == 0
+    assert "failed, left alone: it is closed already" in again.out + again.err
+    (row,) = json.loads(cli("ls", "--json").out)["records"]
     assert row["status"] == "failed"
 
 
@@ -183,11 +190,18 @@ def test_a_session_killed_while_it_is_closed_is_closed_once() -> None:
     assert [result.verdict.findings for result in runcard.verify("artifacts")] == [()]
 
 
-def test_a_session_is_closed_the_same_by_whoever_closes_it() -> None:
+class AnHourLater(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return super().now(tz) + timedelta(hours=1)
+
+
+def test_a_session_is_closed_the_same_by_whoever_closes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     live = killed()
     subprocess.run(["cp", "-a", "artifacts", "other"], check=True)
     first = close_dead_session(live).document.to_dict()
-    time.sleep(1.1)
+    monkeypatch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: time.time() + 3600))
+    monkeypatch.setattr(live_record, "datetime", AnHourLater)
     second = close_dead_session(layout.live_session("other", "team-1")).document.to_dict()
     for document in (first, second):
         for name in ("audit", "event_chains", "checksums", "ledger_head"):
@@ -218,7 +232,7 @@ def test_the_tool_says_that_there_is_no_such_team(session_id: str) -> None:
     assert result["error"].startswith("No instances found for team session '")
 
 
-def test_the_tool_gives_up_in_time() -> None:
+def test_the_tool_gives_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Path("work")
     work.mkdir()
     for number in range(50):
@@ -226,8 +240,11 @@ def test_the_tool_gives_up_in_time() -> None:
     session = runcard.Session("team-1", strict=True).start()
     session.start_instance("worker", workspace=work)
 
+    clock = [0.0]
+    monkeypatch.setattr(collect_team_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
     def slow(_: object) -> None:
-        time.sleep(1.1)
+        clock[0] += 1.1
 
     result = collect_team_artifacts("team-1", timeout=1, progress=slow)
     assert result["error"] == "Artifact collection timed out"
@@ -270,25 +287,25 @@ def test_a_session_that_is_being_closed_is_not_said_to_have_a_process() -> None:
     assert (result.closed, result.reason) == (False, HELD)
 
 
-def test_closing_a_session_without_agents_says_that_it_is_removed() -> None:
+def test_closing_a_session_without_agents_says_that_it_is_removed(cli: Cli) -> None:
     link = start_session("team-1")
-    closed = command("close", "team-1")
-    assert closed.returncode == 0
-    assert "empty, not stored: it had no agents, and was removed" in closed.stdout
+    closed = cli("close", "team-1")
+    assert closed.code == 0
+    assert "empty, not stored: it had no agents, and was removed" in closed.out
     assert not os.path.lexists(link.path)
 
 
-def test_collect_closes_an_open_session_by_its_id(tmp_path: Path) -> None:
+def test_collect_closes_an_open_session_by_its_id(tmp_path: Path, cli: Cli) -> None:
     killed()
-    refused = command("collect", "team-1", "--include", "*.py")
-    assert refused.returncode == 64
-    assert "team-1 is an open session: --include cannot be used" in refused.stderr
-    done = command("collect", "team-1")
-    assert done.returncode == 0, done.stderr
+    refused = cli("collect", "team-1", "--include", "*.py")
+    assert refused.code == 64
+    assert "team-1 is an open session: --include cannot be used" in refused.err
+    done = cli("collect", "team-1")
+    assert done.code == 0, done.err
     assert not (tmp_path / "artifacts/.open/team-1").exists()
-    (result,) = runcard.verify(done.stdout.strip())
+    (result,) = runcard.verify(done.out.strip())
     assert result.verdict.findings == ()
-    assert command("collect", "team-1").returncode == 1  # it is none any more, and no SPEC
+    assert cli("collect", "team-1").code == 1  # it is none any more, and no SPEC
 
 
 def test_collect_leaves_a_session_open_whose_process_works_or_that_has_no_agents(tmp_path: Path) -> None:
@@ -305,27 +322,27 @@ def test_collect_leaves_a_session_open_whose_process_works_or_that_has_no_agents
     assert (tmp_path / "artifacts/.open/team-2").exists()
 
 
-def test_an_agent_of_a_session_without_a_process_did_not_crash() -> None:
-    command("session", "start", "team-1")
-    command("session", "instance", "worker", "--session", "team-1")
-    path = command("collect", "team-1").stdout.strip()
+def test_an_agent_of_a_session_without_a_process_did_not_crash(cli: Cli) -> None:
+    cli("session", "start", "team-1")
+    cli("session", "instance", "worker", "--session", "team-1")
+    path = cli("collect", "team-1").out.strip()
     (agent,) = json.loads(Path(path, "metadata.json").read_bytes())["instances"]
     assert agent["status"] == "terminated"
     assert agent["error_message"] == "its session was stored before it was finished"
     assert "crashed" not in json.dumps(agent)
 
 
-def test_close_means_the_open_session_where_earlier_ones_have_the_same_id() -> None:
+def test_close_means_the_open_session_where_earlier_ones_have_the_same_id(cli: Cli) -> None:
     with runcard.Session("team-1") as session:
         session.start_instance("a").finish()
     killed()
-    verified = command("verify", "artifacts/.open/team-1")
-    assert "to close it: runcard close team-1" in verified.stdout + verified.stderr
-    done = command("close", "team-1")
-    assert done.returncode == 0, done.stderr
+    verified = cli("verify", "artifacts/.open/team-1")
+    assert "to close it: runcard close team-1" in verified.out + verified.err
+    done = cli("close", "team-1")
+    assert done.code == 0, done.err
     assert os.listdir("artifacts/.open") == []
     assert len(list(Path("artifacts").glob("2*"))) == 2
-    assert command("close", "team-1").returncode == 1  # now it is not clear which one is meant
+    assert cli("close", "team-1").code == 1  # now it is not clear which one is meant
 
 
 def test_the_id_of_an_open_session_means_that_one(cli: Cli) -> None:

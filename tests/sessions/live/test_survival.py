@@ -20,7 +20,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 def test_a_session_killed_at_any_step_is_stored_once(place: Path, moment: str) -> None:
     counts = set()
     for number, step in enumerate(harness("sessions.live.harness_kill", moment, place), 1):
