@@ -287,6 +287,11 @@ def main(name: str, *options: str) -> None:
         script = os.path.realpath(__file__)
         children = [subprocess.Popen([sys.executable, script, option]) for option in options]
         sys.exit(max(child.wait() for child in children))
+    if name == "several":  # the other arguments are ways with their options, as `way:option:option`
+        for words in options:
+            each, *own = words.split(":")
+            make_calls(each, set(own))
+        return
     make_calls(name, set(options))
 
 

@@ -1,12 +1,12 @@
 """Programs with the vendors' libraries, as they are, under `runcard run`: the record equals what the upstream sent.
 
-Each row is one program. Most have no line of runcard in them; others also watch their client, or pass replies on to
-`add_usage`: a call is counted once all the same.
+Most have no line of runcard in them; others also watch their client, or pass replies on to `add_usage`: a call is counted
+once all the same. Each row is a program of its own in the long tests. The others run all rows of a vendor in one program.
 """
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,6 @@ from measured_processes import VARIABLE
 from meter.agents import KEY, agent_environment
 from meter.records import MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step, scripted_upstream
-
-pytest.importorskip(
-    "anthropic", reason="pip install runcard[sdk]: programs with vendors' libraries are not metered here"
-)
-pytest.importorskip("openai", reason="pip install runcard[sdk]")
-pytest.importorskip("google.genai", reason="pip install runcard[sdk]")
 
 PROGRAM = Path(__file__).with_name("sdk_program.py")
 
@@ -33,7 +27,16 @@ class Scenario:
     options: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     calls: int = 1  # that the upstream gets
-    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def vendor(self) -> str:
+        return self.way.partition("_")[0]
+
+    @property
+    def all_steps(self) -> list[Step]:
+        """One step for each call, so that none takes that of the next scenario."""
+        left = self.calls - sum(step.times for step in self.steps)
+        return [Step(**vars(step)) for step in self.steps] + [Step() for _ in range(left)]
 
     @property
     def name(self) -> str:
@@ -119,6 +122,7 @@ REPORTED_TWICE = [
     Scenario("openai_chat", ("watch", "add-usage")),
 ]
 SCENARIOS = [*PLAIN, *CODINGS, *TROUBLE, *REPORTED_TWICE]
+GROUPS = {"plain": PLAIN + CODINGS, "trouble": TROUBLE, "reported twice": REPORTED_TWICE}
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +158,23 @@ def run_program(folder: Path, url: str, *arguments: str, **variables: str) -> Me
     return run_metered(sdk_command(*arguments), sdk_environment(folder, url) | variables, folder / "work")
 
 
+@pytest.mark.parametrize("vendor", ["anthropic", "openai", "gemini"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_record_of_one_program_equals_what_the_upstream_sent(
+    group: str, vendor: str, upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    scenarios = [scenario for scenario in GROUPS[group] if scenario.vendor == vendor]
+    upstream.plan(*(step for scenario in scenarios for step in scenario.all_steps))
+    run = run_program(
+        tmp_path, upstream.url, "several", *(":".join((each.way, *each.options)) for each in scenarios)
+    )
+    assert run.code == 0, run.err
+    assert len(upstream.calls) == sum(scenario.calls for scenario in scenarios)
+    assert upstream.end_plan() == []
+    assert_equals(run, upstream)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_the_record_equals_what_the_upstream_sent(
     scenario: Scenario, upstream: ScriptedUpstream, tmp_path: Path
