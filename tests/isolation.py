@@ -34,11 +34,15 @@ _HAS_FAILED = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session", autouse=True)
 def _folders_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No session fixture, and no process that one starts, reads or writes the files of whoever runs the tests."""
+    """No session fixture, and no process that one starts, reads or writes the files of whoever runs the tests.
+
+    Each worker has a working directory of its own. What is found there was left by its own tests.
+    """
     root = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         set_user_folders(patch, tmp_path_factory.mktemp("home"))
         set_temporary_folder(patch, tmp_path_factory.mktemp("tmp"))
+        patch.chdir(tmp_path_factory.mktemp("cwd"))
         yield root
 
 
@@ -111,7 +115,6 @@ class Snapshot:
         self.ended_children = _page_faults_of_ended_children()
         self.environment = _environment()
         self.directory = os.getcwd()
-        self.names = frozenset(os.listdir("."))
 
     def left_behind(self, temporary_folder: str) -> list[str]:
         return [
@@ -126,8 +129,9 @@ class Snapshot:
         if (now := _working_directory()) != self.directory:
             yield f"the working directory {now}"
             os.chdir(self.directory)
-        for name in sorted(set(os.listdir(".")) - self.names):
+        for name in sorted(os.listdir(".")):
             yield f"{name} in the working directory"
+            shutil.rmtree(name) if os.path.isdir(name) and not os.path.islink(name) else os.unlink(name)
 
     def _changed_environment(self) -> Iterator[str]:
         now = _environment()
