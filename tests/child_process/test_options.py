@@ -14,7 +14,7 @@ WORDS += ["--", "-", "", "=", "true", "a=b", "--config=", "--model=m"]
 
 def by_click(arguments: list[str]) -> dict[str, object] | None:
     try:
-        return command.make_context("run", list(arguments)).params
+        return command.make_context("run", list(arguments), help_option_names=["-h", "--help"]).params
     except (click.UsageError, click.exceptions.Exit):
         return None
 

@@ -205,7 +205,7 @@ def test_an_example_has_options_and_arguments_that_exist(line: str) -> None:
         words.pop(0)
     assert words.pop(0) == "runcard"
     command: click.Command = root
-    context = click.Context(root, info_name="runcard")
+    context = click.Context(root, info_name="runcard", **root.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         _, inner, words = command.resolve_command(context, words)
         assert inner is not None

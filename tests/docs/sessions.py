@@ -119,6 +119,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "TZ": "UTC",
         "COLUMNS": "80",
         "NO_COLOR": "1",
+        "PYTEST_ADDOPTS": "-p no:randomly",  # installed here, not where a user follows the page
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, **own}

@@ -69,17 +69,26 @@ def started(code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def exit_codes_at_once(processes: list[subprocess.Popen[str]]) -> list[int]:
+    """Let all of them begin when each one is ready."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=TIMEOUT)
+    return [process.returncode for process in processes]
+
+
 @pytest.mark.parametrize("code", [_MARKER, _WRITER], ids=["marks", "writes"])
 def test_agents_that_write_at_once_lose_nothing(project: RubyProject, code: str) -> None:
     project.write(WRITTEN_BY_HAND)
     agents, times = ("architect", "implementer", "factory-optimizer"), 8
     processes = [started(code, str(project.source), agent, str(times)) for agent in agents]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.communicate("go\n", timeout=TIMEOUT)
-    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert exit_codes_at_once(processes) == [0, 0, 0]
     said = project.read()["automation"]["warnings"]
     assert sorted(said) == sorted(f"{agent} {number}" for agent in agents for number in range(times))
     for agent in agents:  # each one's own in their order
@@ -93,16 +102,7 @@ def test_methods_that_are_analyzed_at_once_have_a_plan_each(project: RubyProject
     text = "".join(f"  def {name}(x) = x ? 1 : 2\n" for name in methods)
     project.source.write_text(f"class Billing::Invoice\n{text}end\n")
     processes = [started(_ANALYZER, str(project.source), name) for name in methods]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 0
+    assert exit_codes_at_once(processes) == [0, 0, 0, 0]
     found = [_read(project.folder / name)["target"]["method"] for name in os.listdir(project.folder)]
     assert sorted(found) == sorted(methods)
     assert project.plan.exists()

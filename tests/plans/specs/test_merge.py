@@ -2,8 +2,9 @@
 
 import difflib
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -365,15 +366,17 @@ def test_a_link_to_a_spec_stays_a_link_and_modes_stay(cli: Cli, checkout: RubyPr
     assert real.stat().st_mode & 0o777 == 0o640
 
 
-def _merge_in_a_process(source: str, method: str) -> None:
-    from runcard.operations.plans.skeleton import write_skeleton  # noqa: PLC0415
-    from runcard.plans.plan_files import MethodRef  # noqa: PLC0415
-
-    write_skeleton(source, method_ref=MethodRef("Billing::Checkout", method, None))
+_MERGE = """
+import sys
+from runcard.operations.plans.skeleton import write_skeleton
+from runcard.plans.plan_files import MethodRef
+sys.stdin.readline()
+write_skeleton(sys.argv[1], method_ref=MethodRef("Billing::Checkout", sys.argv[2], None))
+"""
 
 
 def test_agents_that_merge_at_the_same_time_lose_nothing(cli: Cli, checkout: RubyProject) -> None:
-    methods = [f"step_{number}" for number in range(8)]
+    methods = [f"step_{number}" for number in range(6)]
     body = "".join(f"def {name}(x) = x.nil? ? 1 : 2\n" for name in methods)
     source = checkout.add(
         "app/services/checkout.rb", f"module Billing\nclass Checkout\n{body}end\nend\n".encode()
@@ -382,13 +385,14 @@ def test_agents_that_merge_at_the_same_time_lose_nothing(cli: Cli, checkout: Rub
         assert cli("plan", "analyze", source, "--method", name, "--write").code in {0, 2}
         assert cli("plan", "validate", source, "--method", name).code in {0, 2}
     spec = checkout.add(SPEC, b"RSpec.describe Billing::Checkout do\nend\n")
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_merge_in_a_process, args=(str(source), name)) for name in methods]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", _MERGE, str(source), name], stdin=subprocess.PIPE)
+        for name in methods
+    ]
     for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0] * len(methods)
+        assert worker.stdin is not None
+        worker.stdin.close()
+    assert [worker.wait(120) for worker in workers] == [0] * len(methods)
     groups = [line.split("'")[1] for line in spec.read_text().splitlines() if line.startswith("  describe '")]
     assert groups == [f"#{name}" for name in methods]
 

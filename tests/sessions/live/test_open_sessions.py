@@ -104,7 +104,8 @@ def test_a_second_session_with_the_id_of_a_dead_one_says_how_to_close_that() -> 
     with pytest.warns(
         runcard.RuncardWarning, match="is open already, in .*; run `runcard close team-1` first"
     ):
-        runcard.Session("team-1").start()
+        session = runcard.Session("team-1").start()
+    assert session.finish() is None
 
 
 def test_a_living_session_is_left_alone_and_can_be_stored_so_far(cli: Cli) -> None:
