@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from runcard.errors import StoreError
 from runcard.files import locked, locks
+from waiting import LIMIT, wait_until
 
 HOLDER = """
 import sys, time
@@ -76,23 +76,41 @@ def test_where_the_system_does_not_tell_it_is_another_process(
 
 
 def test_the_threads_of_a_process_take_turns(tmp_path: Path) -> None:
-    """However many they are: each waits as long as the others get their turn."""
     inside, most, done = [0], [0], []
 
     def work() -> None:
-        with locked(tmp_path, timeout=0.5):
+        with locked(tmp_path, timeout=LIMIT):
             inside[0] += 1
             most[0] = max(most[0], inside[0])
-            time.sleep(0.01)
+            os.sched_yield()
             inside[0] -= 1
             done.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(100)]  # together longer than the timeout
+    threads = [threading.Thread(target=work) for _ in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert (len(done), most[0]) == (100, 1)
+
+
+class PatientTurn:
+    """A turn that comes after five timeouts; in each of them another thread had its turn."""
+
+    def __init__(self, queue: locks._ThreadQueue) -> None:
+        self._queue = queue
+
+    def acquire(self, *, timeout: float) -> bool:
+        assert timeout == 0.5
+        self._queue.turns += 1
+        return self._queue.turns > 5
+
+
+def test_a_thread_waits_as_long_as_the_others_get_their_turn() -> None:
+    queue = locks._ThreadQueue()
+    queue.turn = PatientTurn(queue)  # type: ignore[assignment]
+    queue.wait(0.5, "path")
+    assert queue.turns == 6
 
 
 def test_the_process_is_named_whose_thread_keeps_a_lock(tmp_path: Path) -> None:
@@ -121,13 +139,34 @@ def test_a_holder_whose_name_is_hidden_still_has_a_number(
         pass
 
 
-def test_a_lock_is_waited_for(tmp_path: Path) -> None:
-    for timeout in (None, 30.0):
-        with process(HOLDER, tmp_path, "exclusive") as (child, _):
-            threading.Timer(0.1, child.kill).start()
-            start = time.monotonic()
-            with locked(tmp_path, timeout=timeout):
-                assert time.monotonic() - start >= 0.09
+class NotedLocks:
+    """Notes which files somebody tries to lock, by inode."""
+
+    def __init__(self) -> None:
+        self.tried: list[int] = []
+        self._flock = fcntl.flock
+
+    def __call__(self, descriptor: int, operation: int) -> None:
+        self.tried.append(os.fstat(descriptor).st_ino)
+        self._flock(descriptor, operation)
+
+
+@pytest.mark.parametrize("timeout", [None, LIMIT])
+def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float | None) -> None:
+    noted, killed = NotedLocks(), threading.Event()
+    monkeypatch.setattr(fcntl, "flock", noted)
+    with process(HOLDER, tmp_path, "exclusive") as (child, _):
+
+        def kill() -> None:
+            wait_until(lambda: noted.tried)
+            killed.set()
+            child.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with locked(tmp_path, timeout=timeout):
+            assert killed.is_set()
+        killer.join()
 
 
 def test_a_killed_holder_frees_its_lock(tmp_path: Path) -> None:
@@ -143,10 +182,9 @@ from runcard.files import locked
 with locked(sys.argv[1]):
     child = os.fork()
     if child == 0:
-        time.sleep(60)
+        print(os.getpid(), flush=True)
+        time.sleep(600)
         os._exit(0)
-    time.sleep(0.2)
-    print(child, flush=True)
     sys.stdin.read()
 """
 
@@ -207,28 +245,30 @@ def test_a_file_can_be_locked(tmp_path: Path) -> None:
         pass
 
 
-def test_whoever_waited_for_a_file_that_was_replaced_gets_the_new_one(tmp_path: Path) -> None:
+def test_whoever_waited_for_a_file_that_was_replaced_gets_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "ledger"
     path.touch()
-    with process(HOLDER, path, "exclusive") as (child, _):
-        (tmp_path / "new").touch()
+    (tmp_path / "new").touch()
+    held, noted = threading.Event(), NotedLocks()
+
+    def hold() -> None:
+        with locked(path, timeout=LIMIT):
+            held.set()
+
+    with process(HOLDER, path, "exclusive") as (child, _), open(tmp_path / "new", "rb") as new:
+        fcntl.flock(new, fcntl.LOCK_EX)
+        monkeypatch.setattr(fcntl, "flock", noted)
+        waiter = threading.Thread(target=hold)
+        waiter.start()
+        wait_until(lambda: path.stat().st_ino in noted.tried)
         (tmp_path / "new").rename(path)
-        threading.Timer(0.1, child.kill).start()
-        with open(path, "rb") as new:
-            waiter = threading.Thread(target=lambda: _hold_until(path, done))
-            done = threading.Event()
-            fcntl.flock(new, fcntl.LOCK_EX)
-            waiter.start()
-            waiter.join(0.3)
-            assert waiter.is_alive()  # the old file is free by now, and that is not enough
-            fcntl.flock(new, fcntl.LOCK_UN)
-        assert done.wait(10)
-        waiter.join()
-
-
-def _hold_until(path: Path, done: threading.Event) -> None:
-    with locked(path, timeout=10):
-        done.set()
+        child.kill()
+        wait_until(lambda: path.stat().st_ino in noted.tried)  # the old one was free, and that was not enough
+        assert not held.is_set()
+    waiter.join(LIMIT)
+    assert held.is_set()
 
 
 def test_a_file_that_was_replaced_while_it_was_locked_is_opened_again(

@@ -223,7 +223,7 @@ def test_files_come_with_their_sizes_from_any_depth(tmp_path: Path) -> None:
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+@pytest.mark.needs("root")
 def test_a_size_that_nobody_may_see_is_an_error_that_names_the_file() -> None:
     look = "try: list(files.walk_files(root))\nexcept errors.MachineError as error: print(error)"
     with everybodys_directory() as root:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,87 +16,103 @@ import pytest
 
 import runcard
 from runcard.recording.off_loop import run_off_loop
+from runcard.recording.run_closer import RunCloser
 from runs.runs import read, verdict
-
-LARGE = 200_000_000  # bytes, of a file that has no blocks on disk
-
-
-def large_file(path: Path) -> None:
-    with open(path, "wb") as file:
-        file.truncate(LARGE)
+from waiting import LIMIT
 
 
-async def count_ticks(while_this: Callable[[], Any]) -> int:
-    """How often another task gets its turn."""
-    ticks = 0
+class SlowHashing:
+    """Hashing that has begun, and goes on until somebody ends it."""
 
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
+    def __init__(self) -> None:
+        self.begun, self.end = threading.Event(), threading.Event()
+
+    def then(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            self.begun.set()
+            assert self.end.wait(LIMIT)
+            return real(*arguments)
+
+        return call
+
+    async def is_begun(self) -> None:
+        while not self.begun.is_set():  # noqa: ASYNC110 - by another thread
             await asyncio.sleep(0)
-            ticks += 1
 
-    ticking = asyncio.create_task(tick())
-    await asyncio.sleep(0)
-    ticks = 0
-    await while_this()
-    ticking.cancel()
-    return ticks
+    async def end_after_turns_of_others(self, while_this: Coroutine[Any, Any, object]) -> None:
+        """It would never end if it blocked the event loop."""
+        task = asyncio.create_task(while_this)
+        await self.is_begun()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not task.done()
+        self.end.set()
+        await task
 
 
-def test_other_tasks_go_on_while_a_run_is_closed(outputs: Path) -> None:
-    async def measured() -> int:
+@pytest.fixture
+def inputs(monkeypatch: pytest.MonkeyPatch) -> SlowHashing:
+    slow = SlowHashing()
+    monkeypatch.setattr(runcard.Run, "add_input", slow.then(runcard.Run.add_input))
+    return slow
+
+
+@pytest.fixture
+def closing(monkeypatch: pytest.MonkeyPatch) -> SlowHashing:
+    slow = SlowHashing()
+    monkeypatch.setattr(RunCloser, "_write_checksums", slow.then(RunCloser._write_checksums))
+    return slow
+
+
+def test_other_tasks_go_on_while_a_run_is_closed(outputs: Path, closing: SlowHashing) -> None:
+    async def main() -> runcard.Run:
         recording = runcard.record(outputs, strict=True)
         run = await recording.__aenter__()
-        large_file(run.path / "large")
-        ticks = await count_ticks(lambda: recording.__aexit__(None, None, None))
-        assert read(run.path)["generation"]["status"] == "completed"
-        return ticks
+        await closing.end_after_turns_of_others(recording.__aexit__(None, None, None))
+        return run
 
-    assert asyncio.run(measured()) > 100
+    assert read(asyncio.run(main()).path)["generation"]["status"] == "completed"
 
 
-def test_other_tasks_go_on_while_inputs_are_hashed(outputs: Path, tmp_path: Path) -> None:
-    large_file(tmp_path / "large")
-
-    async def measured() -> int:
-        recording = runcard.record(outputs, inputs=[tmp_path / "large"], strict=True)
-        ticks = await count_ticks(recording.__aenter__)
+def test_other_tasks_go_on_while_inputs_are_hashed(outputs: Path, inputs: SlowHashing) -> None:
+    async def main() -> None:
+        recording = runcard.record(outputs, inputs=[__file__], strict=True)
+        await inputs.end_after_turns_of_others(recording.__aenter__())
         await recording.__aexit__(None, None, None)
-        return ticks
 
-    assert asyncio.run(measured()) > 100
+    asyncio.run(main())
 
 
-def test_other_tasks_go_on_while_the_run_of_a_coroutine_is_closed(outputs: Path) -> None:
+def test_other_tasks_go_on_while_the_run_of_a_coroutine_is_closed(
+    outputs: Path, closing: SlowHashing
+) -> None:
     @runcard.record(outputs, strict=True)
     async def work() -> None:
-        run = runcard.current_run()
-        assert run is not None
-        large_file(run.path / "large")
+        assert runcard.current_run() is not None
 
-    async def measured() -> int:
-        return await count_ticks(work)
+    async def main() -> None:
+        await closing.end_after_turns_of_others(work())
 
-    assert asyncio.run(measured()) > 100
+    asyncio.run(main())
 
 
-def test_a_cancellation_waits_until_the_run_is_closed(outputs: Path) -> None:
-    async def work(opened: list[runcard.Run], done: asyncio.Event) -> None:
+def test_a_cancellation_waits_until_the_run_is_closed(outputs: Path, closing: SlowHashing) -> None:
+    async def work() -> None:
         async with runcard.record(outputs, strict=True) as run:
             opened.append(run)
-            large_file(run.path / "large")
-            done.set()
+
+    opened: list[runcard.Run] = []
 
     async def main() -> runcard.Run:
-        opened: list[runcard.Run] = []
-        done = asyncio.Event()
-        task = asyncio.create_task(work(opened, done))
-        await done.wait()
-        while not task.done():
+        task = asyncio.create_task(work())
+        await closing.is_begun()
+        for _ in range(10):
             task.cancel()
-            await asyncio.sleep(0.001)
-        assert task.cancelled()
+            await asyncio.sleep(0)
+        assert not task.done()
+        closing.end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
         return opened[0]
 
     run = asyncio.run(main())
@@ -116,18 +132,17 @@ def test_a_cancelled_block_is_interrupted_and_a_timeout_is_a_timeout(outputs: Pa
     assert read(run)["generation"]["status"] == "interrupted"
 
 
-def test_a_cancellation_while_a_run_begins_closes_it(outputs: Path, tmp_path: Path) -> None:
-    large_file(tmp_path / "large")
-
+def test_a_cancellation_while_a_run_begins_closes_it(outputs: Path, inputs: SlowHashing) -> None:
     async def work() -> None:
-        async with runcard.record(outputs, inputs=[tmp_path / "large"], strict=True):
+        async with runcard.record(outputs, inputs=[__file__], strict=True):
             raise AssertionError("not reached")
 
     async def main() -> None:
         task = asyncio.create_task(work())
-        while not list(outputs.glob("2*")):  # noqa: ASYNC110, ASYNC240 - another thread makes it
-            await asyncio.sleep(0.001)
+        await inputs.is_begun()
         task.cancel()
+        await asyncio.sleep(0)
+        inputs.end.set()
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -181,17 +196,24 @@ def test_without_a_loop_of_asyncio_the_work_is_done_at_once() -> None:
 
 
 TERMINATED = """
-import asyncio, os, signal, threading
+import asyncio, os, signal, threading, time
 import runcard
+from runcard.recording.run_closer import RunCloser
+
+begun, write = threading.Event(), RunCloser._write_checksums
+
+def slow(self):
+    assert threading.current_thread().name == "runcard-off-loop"
+    begun.set()
+    time.sleep(0.2)
+    return write(self)
+
+RunCloser._write_checksums = slow
 
 async def main():
     async with runcard.record("outputs") as run:
-        with open(run.path / "large", "wb") as file:
-            file.truncate(400_000_000)
-        loop = asyncio.get_running_loop()
-
         async def strike():
-            while not any(thread.name == "runcard-off-loop" for thread in threading.enumerate()):
+            while not begun.is_set():
                 await asyncio.sleep(0)
             os.kill(os.getpid(), signal.SIGTERM)
 

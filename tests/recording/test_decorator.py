@@ -387,6 +387,7 @@ runcard.record(3)  # type: ignore[call-overload]
 """
 
 
+@pytest.mark.long
 def test_a_recorded_function_keeps_its_types(tmp_path: Path) -> None:
     (tmp_path / "sample.py").write_text(TYPED)
     command = [
@@ -451,7 +452,7 @@ async def count():
     try:
         yield 1
     finally:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
         print("cleaned")
 
 async def main():

@@ -6,10 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 import runcard
@@ -83,10 +84,12 @@ def test_each_call_of_a_recorded_function_is_a_run_of_its_own(outputs: Path) -> 
 def test_each_call_of_a_recorded_coroutine_is_a_run_of_its_own(outputs: Path) -> None:
     @runcard.record(outputs, strict=True)
     async def add(one: int) -> tuple[int, str]:
-        await asyncio.sleep(0.01)
+        await together.wait()
         run = runcard.current_run()
         assert run is not None
         return one + 1, run.id
+
+    together = asyncio.Barrier(2)
 
     async def both() -> tuple[tuple[int, str], ...]:
         return await asyncio.gather(add(1), add(2))
@@ -211,8 +214,7 @@ def test_a_thread_finds_the_only_open_run(outputs: Path) -> None:
     with runcard.record(outputs, strict=True) as run:
         assert in_a_thread(runcard.current_run) is run
         assert asyncio.run(asyncio.to_thread(runcard.current_run)) is run
-        anyio = pytest.importorskip("anyio")
-        assert anyio.run(import_module("anyio.to_thread").run_sync, runcard.current_run) is run
+        assert anyio.run(anyio.to_thread.run_sync, runcard.current_run) is run
     assert runcard.current_run() is None
     assert in_a_thread(runcard.current_run) is None
 
@@ -282,10 +284,12 @@ def test_tasks_have_runs_of_their_own_and_share_the_one_around_them(outputs: Pat
     async def work(run: runcard.Run) -> str:
         assert runcard.current_run() is run
         async with runcard.record(outputs, strict=True) as own:
-            await asyncio.sleep(0.01)
+            await together.wait()
             assert runcard.current_run() is own
         assert runcard.current_run() is run
         return own.id
+
+    together = asyncio.Barrier(3)
 
     async def main() -> tuple[str, list[str]]:
         async with runcard.record(outputs, strict=True) as run:

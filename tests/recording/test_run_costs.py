@@ -211,7 +211,8 @@ def usages(draw: st.DrawFn) -> dict[str, Any]:
     return usage | {"server_tools": draw(tools)}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.usefixtures("here")  # outside of a repository: asking git takes longer than all the rest
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(usages(), min_size=1, max_size=4), st.sampled_from([None, None, "batch", "priority"]))
 def test_the_document_agrees_with_the_price_rows(calls: list[dict[str, Any]], tier: str | None) -> None:
     """An independent check: each cost is computed again from what was recorded, and the sums as well."""

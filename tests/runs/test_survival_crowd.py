@@ -4,12 +4,10 @@ import asyncio
 import json
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -41,6 +39,7 @@ from runs.harness import (
     started,
     status_of,
 )
+from waiting import wait_until
 
 
 def check_crowd(store: Path, count: int) -> None:
@@ -344,10 +343,7 @@ def assert_closed_but_for_limits(run: Path) -> None:
 
 def await_environment(run: Path) -> None:
     """Wait until a run has written all that it writes of its own accord."""
-    deadline = time.monotonic() + 60
-    while b"environment.observed" not in (run / "experiment.jsonl").read_bytes():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: b"environment.observed" in (run / "experiment.jsonl").read_bytes())
 
 
 def snapshot(run: Path) -> dict[str, tuple[int, bytes]]:
@@ -366,7 +362,7 @@ def test_two_who_ask_at_once_get_the_same_answer(dead: Path) -> None:
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
-    time.sleep(0.3)
+    wait_until(lambda: len(answers) > 200)
     stop.set()
     for thread in threads:
         thread.join()
@@ -416,9 +412,7 @@ print(status_of(Path(dead.path)))
 """
 
 
-@pytest.mark.skipif(
-    shutil.which("strace") is None, reason="NOT TESTED: a file system without locks, since there is no strace"
-)
+@pytest.mark.needs("strace")
 def test_where_the_file_system_knows_no_locks_the_process_decides(place: Path) -> None:
     command = ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK"]
     command += [sys.executable, "-c", WITHOUT_LOCKS, str(place / "a"), str(place / "b")]

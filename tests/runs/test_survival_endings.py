@@ -137,11 +137,14 @@ def test_an_exception_in_an_async_block_passes(place: Path) -> None:
 def test_a_task_that_is_cancelled_was_interrupted(place: Path) -> None:
     async def work() -> None:
         async with runcard.record(place / "outputs", strict=True):
-            await asyncio.sleep(60)
+            begun.set()
+            await asyncio.Event().wait()
+
+    begun = asyncio.Event()
 
     async def cancel() -> None:
         task = asyncio.create_task(work())
-        await asyncio.sleep(0.01)
+        await begun.wait()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -405,17 +408,18 @@ def test_the_exit_code_is_the_users(place: Path) -> None:
 # Children
 
 FORKS = """
-import multiprocessing, os, sys, time
+import multiprocessing, sys
 import runcard
 
 def child(number):
     run = runcard.current_run()
     run.log("forked", number=number)
-    time.sleep(0.01)
+    together.wait(60)
     run.log("forked", number=number)
 
 if __name__ == "__main__":
     context = multiprocessing.get_context("fork")
+    together = context.Barrier(3)
     with runcard.record(sys.argv[1], strict=True) as run:
         run.log("first")
         children = [context.Process(target=child, args=(number,)) for number in range(3)]
