@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import pytest
 
 from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
+from files.unprivileged import everybodys_directory
+from isolation import set_user_folders
 from measured_processes import VARIABLE
 from runcard.operations.checks.doctor import machine
 from runcard.store import layout
@@ -493,7 +494,7 @@ def process(*arguments: str, **environ: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.skipif(shutil.which("strace", path="/usr/bin") is None, reason="NOT TESTED: there is no strace")
+@pytest.mark.needs("strace")
 def test_it_changes_nothing(tmp_path: Path, home: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is opened for writing, made, renamed, removed or touched; only stdout and stderr are written."""
     monkeypatch.delenv(VARIABLE, raising=False)  # what it measures would be written
@@ -526,15 +527,9 @@ def test_a_home_that_is_read_only(home: Path) -> None:
     assert "1 session in 1 file" in outcome.out
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root can become another user")
-def test_files_of_another_user_are_named(home: Path, here: Path) -> None:
+@pytest.mark.needs("root")
+def test_files_of_another_user_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """As another user, who may list the folder, and may not read one of its folders."""
-    for folder in (home, here, *here.parents, *home.parents):
-        if folder.is_relative_to("/tmp/pytest-of-root") or "pytest" in str(folder):  # noqa: S108
-            folder.chmod(0o755)
-    hidden = claude(home, "s-1").parent
-    claude(home, "s-2", folder="-other")
-    hidden.chmod(0o700)
     program = (
         "import json, os\n"
         "from runcard.operations.checks.doctor import doctor\n"
@@ -542,7 +537,14 @@ def test_files_of_another_user_are_named(home: Path, here: Path) -> None:
         "os.setgid(65534); os.setuid(65534)\n"
         "print(json.dumps(doctor().to_dict()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    with everybodys_directory() as home:
+        set_user_folders(monkeypatch, home)
+        hidden = claude(home, "s-1").parent
+        claude(home, "s-2", folder="-other")
+        hidden.chmod(0o700)
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=home, capture_output=True, text=True, check=True
+        )
     (found,) = json.loads(done.stdout)["session_files"]
     assert found["sessions"] == 1
     assert found["unread"][0]["path"] == str(hidden)

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -204,7 +203,6 @@ def on_a_terminal(command: list[str | Path], **environ: str) -> str:
     return printed.decode()
 
 
-@pytest.mark.skipif(not shutil.which("sed"), reason="needs sed")
 def test_on_a_terminal_it_is_paged_and_harmless(session: Path) -> None:
     raw = "\x1b[31mred\x1b[0m and \x1b]0;title\x07\ttab \u202eturned\r\nnext".encode() + b"\xff\n"
     (session / "instances" / LEAD / "output.log").write_bytes(raw)

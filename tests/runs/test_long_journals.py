@@ -244,7 +244,7 @@ print(int(peak.split()[1]) // 1024)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.long
 @pytest.mark.parametrize("writers", [1, 3])
 def test_closing_a_run_with_30_000_events_takes_little_memory(tmp_path: Path, writers: int) -> None:
     run = tmp_path / "run"

@@ -195,11 +195,6 @@ def test_a_line_that_does_not_fit_is_never_continued_by_the_next(small: Path) ->
 # Injected errors
 
 
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="NOT TESTED: failing system calls, since there is no strace"
-)
-
-
 def faults(place: Path, *how: str) -> Iterator[dict[str, Any]]:
     for case in harness("runs.harness_fault", place, *how):
         if "skip" in case:
@@ -241,7 +236,7 @@ def synced_before_the_document(store: Path, waiting: int) -> list[str]:
     return [os.path.relpath(path, run) if path.startswith(str(run)) else path for path in paths]
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_every_file_is_on_disk_before_the_final_document_and_no_other_data_is_waited_for(place: Path) -> None:
     synced = synced_before_the_document(place / "outputs", 1 << 40)
     assert "everything" not in synced
@@ -250,16 +245,21 @@ def test_every_file_is_on_disk_before_the_final_document_and_no_other_data_is_wa
     assert any(re.fullmatch(r"\.metadata\.json\.[0-9a-f]{8}\.tmp", path) for path in synced)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_a_disk_on_which_little_is_waiting_is_synced_in_one_step(place: Path) -> None:
     synced = synced_before_the_document(place / "outputs", 0)
     assert "everything" in synced
     assert "out.txt" not in synced
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize(
-    ("error", "lasting"), [("EIO", "once"), ("ENOSPC", "lasting"), ("EDQUOT", "lasting")]
+    ("error", "lasting"),
+    [
+        ("ENOSPC", "lasting"),
+        pytest.param("EIO", "once", marks=pytest.mark.long),
+        pytest.param("EDQUOT", "lasting", marks=pytest.mark.long),
+    ],
 )
 def test_an_error_at_any_call_of_the_recorder_leaves_the_old_document_or_the_new(
     place: Path, error: str, lasting: str
@@ -274,7 +274,8 @@ def test_an_error_at_any_call_of_the_recorder_leaves_the_old_document_or_the_new
     assert {"write", "pwrite64", "fsync", "renameat", "renameat2", "syncfs"} <= calls
 
 
-@needs_strace
+@pytest.mark.needs("strace")
+@pytest.mark.long
 def test_an_error_at_any_call_raises_for_who_wants_to_know_or_does_no_harm(place: Path) -> None:
     codes = set()
     for case in faults(place, "EIO", "once", "strict"):

@@ -88,7 +88,7 @@ def record_next(store: Path) -> None:
         (run.path / "next").write_text("next")
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", ["within", pytest.param("before", marks=pytest.mark.long)])
 def test_a_recorder_killed_at_any_step_leaves_a_run_that_close_can_close(place: Path, moment: str) -> None:
     steps, number = [], 0
     for number, step in enumerate(harness("runs.harness_kill", "record", moment, "", place), 1):
@@ -105,6 +105,7 @@ def test_a_recorder_killed_at_any_step_leaves_a_run_that_close_can_close(place: 
     assert ("syncfs" in steps) is (moment == "before")
 
 
+@pytest.mark.long
 def test_a_recorder_killed_after_any_step_leaves_a_store_where_the_next_recording_closes_all(
     place: Path, dead: Path
 ) -> None:
@@ -123,9 +124,12 @@ def test_a_recorder_killed_after_any_step_leaves_a_store_where_the_next_recordin
     assert "syncfs" not in steps
 
 
-@pytest.mark.parametrize("names", [(), TAKEN], ids=["plain", "names-taken"])
+@pytest.mark.parametrize("moment", ["within", pytest.param("before", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "names", [(), pytest.param(TAKEN, marks=pytest.mark.long)], ids=["plain", "names-taken"]
+)
 def test_closing_that_was_killed_at_any_step_ends_as_if_it_had_not(
-    place: Path, names: tuple[str, ...]
+    place: Path, names: tuple[str, ...], moment: str
 ) -> None:
     template = place / "template"
     record_next(template)
@@ -134,18 +138,15 @@ def test_closing_that_was_killed_at_any_step_ends_as_if_it_had_not(
     close_all(*runs_of(undisturbed))
     assert_closed(undisturbed, runs=2)
     expected = final_bytes(undisturbed)
-    for moment in ("before", "within"):
-        folder = place / moment
-        folder.mkdir()
-        number = 0
-        for number, step in enumerate(harness("runs.harness_kill", "close", moment, template, folder), 1):
-            store = folder / str(number)
-            print(moment, number, step)  # noqa: T201
-            close_all(*runs_of(store))
-            assert_closed(store, runs=2)
-            assert final_bytes(store) == expected
-            assert_tidy(store)
-        assert number > 4
+    number = 0
+    for number, step in enumerate(harness("runs.harness_kill", "close", moment, template, place), 1):
+        store = place / str(number)
+        print(number, step)  # noqa: T201
+        close_all(*runs_of(store))
+        assert_closed(store, runs=2)
+        assert final_bytes(store) == expected
+        assert_tidy(store)
+    assert number > 4
 
 
 def test_closing_twice_from_copies_gives_the_same_record(place: Path) -> None:
