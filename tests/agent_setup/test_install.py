@@ -244,9 +244,8 @@ def test_a_file_that_cannot_be_changed_is_left_alone(cli: Cli, name: str) -> Non
     assert tree() == before
 
 
+@pytest.mark.needs("root")
 def test_a_file_of_another_user_is_left_alone(cli: Cli) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: files of another user, since only root can make one")
     path = put(".claude/settings.json", b"{}\n")
     os.chown(path, 12345, 12345)
     outcome = cli("install", "claude-code", "--yes")

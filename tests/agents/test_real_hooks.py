@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -15,12 +14,17 @@ import pytest
 from meter.agents import Invocation, claude_code, codex, gemini_cli, opencode, run_agent
 from meter.scripted_upstream import Step, scripted_upstream
 from transcripts.test_real_claude_code import BASH, _is_agent, _task
+from waiting import wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 Json = dict[str, Any]
 RUNCARD = str(Path(sys.executable).parent / "runcard")
-EVENTS = ("SessionStart", "Stop", "SubagentStop", "SessionEnd")
+_ONCE_WRITTEN = """file=$(sed 's/.*"transcript_path":"\\([^"]*\\)".*/\\1/'); until grep -q '"usage"' "$file"; do sleep 0.05; done"""
+KILL = {
+    "SessionStart": "kill -9 $PPID",
+    **dict.fromkeys(("Stop", "SubagentStop", "SessionEnd"), f"{_ONCE_WRITTEN}; kill -9 $PPID"),
+}
 
 
 def command(invocation: Invocation, *arguments: str) -> str:
@@ -40,23 +44,21 @@ def command(invocation: Invocation, *arguments: str) -> str:
 def wait_until_done(invocation: Invocation) -> None:
     """Until no process that a hook started is at work."""
     notes = Path(invocation.env["XDG_STATE_HOME"]) / "runcard" / "hooks"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        for path in notes.glob("*.note"):
-            done, lines = path.with_suffix(".done"), path.read_text().splitlines()
-            file = next(line.partition(" ")[2] for line in lines if line.startswith("transcript "))
-            if file and not Path(file).exists():  # killed before it wrote anything
-                continue
-            if (
-                not done.exists()
-                or json.loads(done.read_bytes())["digest"] != sha256(path.read_bytes()).hexdigest()
-            ):
-                break
-        else:
-            if any(notes.glob("*.note")):
-                return
-        time.sleep(0.1)
-    pytest.fail(f"not imported: {[path.read_text() for path in notes.glob('*')]}")
+
+    def is_imported(note: Path) -> bool:
+        done, lines = note.with_suffix(".done"), note.read_text().splitlines()
+        file = next(line.partition(" ")[2] for line in lines if line.startswith("transcript "))
+        if file and not Path(file).exists():  # killed before it wrote anything
+            return True
+        return (
+            done.exists() and json.loads(done.read_bytes())["digest"] == sha256(note.read_bytes()).hexdigest()
+        )
+
+    def are_imported() -> bool:
+        found = list(notes.glob("*.note"))
+        return bool(found) and all(map(is_imported, found))
+
+    wait_until(are_imported, "the import of the sessions")
 
 
 def stored(invocation: Invocation) -> dict[str, Json]:
@@ -102,14 +104,14 @@ def test_a_session_of_a_real_agent_is_stored_by_its_hooks(tool: str, tmp_path: P
     command(invocation, "verify", "artifacts")
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("event", KILL)
 def test_claude_code_that_is_killed_at_a_hook_is_stored_once_and_whole(event: str, tmp_path: Path) -> None:
     """With a sub-agent. What the hooks did not see is imported when the next session starts."""
     with scripted_upstream() as upstream:
         invocation = claude_code(tmp_path, upstream.url)
         command(invocation, "install", "claude-code", "--hooks", "--yes")
         settings = json.loads((invocation.cwd / ".claude/settings.json").read_bytes())
-        settings["hooks"][event].append({"hooks": [{"type": "command", "command": "kill -9 $PPID"}]})
+        settings["hooks"][event].append({"hooks": [{"type": "command", "command": KILL[event]}]})
         upstream.plan(Step(tool=_task()), Step(tool=BASH, when=_is_agent))
         killer = [
             *invocation.command,

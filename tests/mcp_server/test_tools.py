@@ -193,6 +193,7 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(run.path)
 
 
+@pytest.mark.long
 def test_a_transcript_of_100_megabytes_is_read_in_pages_with_flat_memory(long_run: Path) -> None:
     size = (long_run / "big.log").stat().st_size
     assert size > 100_000_000

@@ -1,11 +1,12 @@
 """Both sides of the relay as plain sockets: an upstream that plays a script, a program that sends bytes, an observer that keeps all."""
 
 import contextlib
+import re
 import select
 import socket
+import ssl
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 from runcard.observe.meter.exchange import ExchangeObserver, Failure, RequestHead, ResponseHead
 from runcard.observe.meter.listener import Listener
 from runcard.observe.meter.routes import Route, Routes
+from waiting import wait_until
 
 TIMEOUT = 30.0  # seconds; whatever takes longer hangs
 
@@ -22,9 +24,20 @@ Script = Callable[[socket.socket], None]
 def read_head(connection: socket.socket) -> bytes:
     """Exactly one head."""
     data = bytearray()
-    while not data.endswith((b"\n\n", b"\n\r\n")) and (byte := connection.recv(1)):
-        data += byte
+    while not data.endswith((b"\n\n", b"\n\r\n")) and (
+        piece := connection.recv(_head_size(connection, bytes(data[-2:])))
+    ):
+        data += piece
     return bytes(data)
+
+
+def _head_size(connection: socket.socket, last: bytes) -> int:
+    """How many of the bytes that have arrived belong to the head."""
+    if isinstance(connection, ssl.SSLSocket):  # it cannot be looked into
+        return 1
+    arrived = connection.recv(1 << 16, socket.MSG_PEEK)
+    end = re.search(rb"\n\r?\n", last + arrived)
+    return end.end() - len(last) if end else len(arrived) or 1
 
 
 def read_exactly(connection: socket.socket, size: int) -> bytes:
@@ -192,9 +205,7 @@ class RunningRelay:
     @property
     def exchange(self) -> RecordedExchange:
         """The only one, when it has ended. The first one is observed only with its reply."""
-        end = time.monotonic() + TIMEOUT
-        while not self.exchanges and time.monotonic() < end:
-            time.sleep(0.001)
+        wait_until(lambda: self.exchanges, "an exchange")
         (exchange,) = self.exchanges
         assert exchange.finished.wait(TIMEOUT)
         return exchange

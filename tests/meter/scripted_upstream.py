@@ -35,6 +35,7 @@ from meter.vendor_replies import (
     Tool,
     VendorReply,
 )
+from waiting import wait_until
 
 TIMEOUT = 60.0  # seconds; a test that takes longer hangs
 
@@ -130,10 +131,7 @@ class ScriptedUpstream(ThreadingHTTPServer):
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait until something has happened here."""
-        deadline = time.monotonic() + TIMEOUT
-        while not condition():
-            assert time.monotonic() < deadline, "it did not happen"
-            time.sleep(0.01)
+        wait_until(condition)
 
     def log(self, request: LoggedRequest) -> None:
         with self._lock:

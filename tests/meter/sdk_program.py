@@ -1,7 +1,7 @@
 """A program that calls models with a vendor's library: `python sdk_program.py WAY [OPTION…]`.
 
 Options: `watch` watches the client; `add-reply` and `add-usage` pass each reply, or its usage, to `add_usage`; `record` opens
-a run of its own around the calls. The URL comes from the environment, as users have it.
+a run of its own around the calls; `once` tries no call again. The URL comes from the environment, as users have it.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ def way(call: Callable[[Client], Replies]) -> Callable[[Client], Replies]:
     return call
 
 
-def make_client(name: str) -> Client:
+def make_client(name: str, **options: Any) -> Client:
     vendor, _, _ = name.partition("_")
     is_async = "_async" in name
     if vendor == "anthropic":
         import anthropic  # noqa: PLC0415
 
-        return anthropic.AsyncAnthropic() if is_async else anthropic.Anthropic()
+        return anthropic.AsyncAnthropic(**options) if is_async else anthropic.Anthropic(**options)
     if vendor == "gemini":
         from google import genai  # noqa: PLC0415
 
-        return genai.Client()
+        return genai.Client(**options)
     import openai  # noqa: PLC0415
 
-    return openai.AsyncOpenAI() if is_async else openai.OpenAI()
+    return openai.AsyncOpenAI(**options) if is_async else openai.OpenAI(**options)
 
 
 @way
@@ -257,7 +257,7 @@ async def _gathered(calls: list[Any]) -> list[Any]:
 def make_calls(name: str, options: set[str]) -> None:
     import runcard  # noqa: PLC0415
 
-    client = make_client(name)
+    client = make_client(name, **({"max_retries": 0} if "once" in options else {}))
     with ExitStack() as stack:
         if "record" in options:
             stack.enter_context(runcard.record("own-outputs"))

@@ -86,6 +86,7 @@ def test_a_broken_stream_reaches_the_program_as_it_is(
     assert call["token_source"] in {"partial", sent.token_source}
 
 
+@pytest.mark.long
 def test_bodies_of_200_mb_take_no_memory(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     upstream.plan(Step(when=lambda request: request.size > 1 << 20), Step(text_bytes=200 << 20))
     env = sdk_environment(tmp_path, upstream.url)
@@ -219,7 +220,7 @@ def _wait_for_journal(upstream: ScriptedUpstream, folder: Path) -> list[Path]:
 
 def test_an_upstream_that_is_not_there(tmp_path: Path) -> None:
     """The program sees a failed connection; the record has attempts, no tokens and no cost."""
-    run = run_program(tmp_path, "http://127.0.0.1:9", "openai_chat", "expect-error")
+    run = run_program(tmp_path, "http://127.0.0.1:9", "openai_chat", "expect-error", "once")
     assert run.out.strip() == "APIConnectionError", (run.out, run.err)
     assert all(call.get("token_source") is None for call in run.calls)
     assert run.document["costs"]["total_cost_usd"] is None

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -72,17 +71,18 @@ def test_without_a_relay_connections_are_refused(monkeypatch: pytest.MonkeyPatch
 
 def test_a_relay_that_hangs_does_not_hang_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener_module, "STOP_TIMEOUT", 0.1)
-    release = threading.Event()
+    hangs, release = threading.Event(), threading.Event()
     problems = ["the relay did not end in time"]
 
     def observe(*_: object) -> None:
+        hangs.set()
         release.wait(TIMEOUT)
 
     with running_relay(observe=observe, problems=problems) as relay:
         path = relay.path("http://127.0.0.1:1")
         with relay.connect() as connection:
             connection.sendall(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, relay.host))
-            time.sleep(0.3)
+            assert hangs.wait(TIMEOUT)
             relay.listener.stop()
             release.set()
 
@@ -103,7 +103,15 @@ def test_the_output_loop_calls_a_function_once(tmp_path: Path) -> None:
     readable, writable = os.pipe()
     output, end = os.pipe()
     copy = os.open(tmp_path / "copy", os.O_WRONLY | os.O_CREAT)
-    script = f"echo one; sleep 0.1; for n in 1 2; do echo x >/dev/fd/{writable}; done; sleep 0.1; echo two"
+    script = (
+        f"echo one; until test -e {tmp_path}/one; do sleep 0.01; done; for n in 1 2; do echo x >/dev/fd/{writable}; done; "
+        f"until test -e {tmp_path}/called; do sleep 0.01; done; echo two"
+    )
+
+    def note(call: str) -> None:
+        calls.append(call)
+        (tmp_path / call.rsplit(maxsplit=1)[-1]).touch()
+
     os.set_inheritable(writable, True)
     child = Child(
         find_command(["sh", "-c", script], os.get_exec_path()),
@@ -115,10 +123,10 @@ def test_the_output_loop_calls_a_function_once(tmp_path: Path) -> None:
     class Log:
         def feed(self, stream: str, data: bytes) -> None:
             if data:
-                calls.append(f"{stream} {data.decode().strip()}")
+                note(f"{stream} {data.decode().strip()}")
 
     relay = Relay(child, [OutputStream("stdout", output, copy)], None, Log(), ProcessTree(child.pid))
-    relay.call_once_readable(readable, lambda: calls.append("called"))
+    relay.call_once_readable(readable, lambda: note("called"))
     os.close(end)
     child.release()
     try:

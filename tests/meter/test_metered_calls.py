@@ -2,8 +2,6 @@
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from runcard.recording import metered_calls
 from runcard.recording.metered_calls import MeteredCalls, make_observer
 from runcard.recording.model_calls import record_call
 from runcard.recording.recorder import events_of
+from waiting import wait_until
 
 Json = dict[str, Any]
 KEY = "sk-ant-api03-" + "a" * 93 + "AA"
@@ -247,14 +246,6 @@ def test_requests_of_waiting_calls_take_bounded_memory(
     assert known[20]
     assert all(call["tokens"] == replies.CLAUDE_TOKENS for call in recorded)
     assert document["costs"]["total_cost_usd"] > 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError
 
 
 def test_a_call_that_cannot_be_recorded_is_missing(run: runcard.Run, monkeypatch: pytest.MonkeyPatch) -> None:

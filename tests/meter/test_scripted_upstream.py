@@ -6,7 +6,9 @@ import zlib
 from contextlib import closing
 from typing import Any
 
+import brotli
 import pytest
+import zstandard
 
 from meter.scripted_upstream import Coding, Fault, ScriptedUpstream, Step
 from runcard.accounting.vendors.read import read_usage
@@ -31,10 +33,8 @@ def post(upstream: ScriptedUpstream, path: str, **fields: Any) -> tuple[http.cli
 
 def _decode(body: bytes, coding: Coding | None) -> bytes:
     if coding == "br":
-        brotli = pytest.importorskip("brotli")
         return bytes(brotli.decompress(body))
     if coding == "zstd":
-        zstandard = pytest.importorskip("zstandard")
         return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(body))
     return zlib.decompress(body, wbits=47) if coding else body
 

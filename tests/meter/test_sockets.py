@@ -1,7 +1,6 @@
 """The system calls of a metered run: runcard listens on the loopback interface, and connects to the upstream alone."""
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -17,9 +16,7 @@ _ADDRESS = re.compile(
 )
 
 
-@pytest.mark.skipif(
-    not shutil.which("strace"), reason="NOT TESTED: system calls of a metered run, without strace"
-)
+@pytest.mark.needs("strace")
 def test_there_is_no_socket_to_any_address_but_the_upstreams(
     upstream: ScriptedUpstream, tmp_path: Path
 ) -> None:

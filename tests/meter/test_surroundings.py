@@ -14,6 +14,7 @@ from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
 from meter.test_sdk_calls import run_program, sdk_command, sdk_environment
 
 _REQUESTS = Path(__file__).with_name("plain_requests.py")
+_CALLS = [sys.executable, str(_REQUESTS), "call", "call", "call"]
 _PROXIES = {"NO_PROXY": "", "no_proxy": ""}
 
 
@@ -28,14 +29,14 @@ def test_several_processes_share_one_meter(upstream: ScriptedUpstream, tmp_path:
 
 
 def test_one_model_fills_the_configuration(upstream: ScriptedUpstream, tmp_path: Path) -> None:
-    run = run_program(tmp_path, upstream.url, "anthropic_three")
+    run = run_metered(_CALLS, sdk_environment(tmp_path, upstream.url), tmp_path / "work")
     assert run.document["configuration"]["model"] == "claude-sonnet-5"
     assert "claude-sonnet-5" in (run.path / "README.md").read_text()
 
 
 def test_a_run_inside_a_run_is_metered_once(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """By the inner one: each call is in one record."""
-    command = [*RUNCARD, "run", "--outputs", "inner", "--", *sdk_command("anthropic_three")]
+    command = [*RUNCARD, "run", "--outputs", "inner", "--", *_CALLS]
     outer = run_metered(command, sdk_environment(tmp_path, upstream.url), tmp_path / "work")
     assert outer.code == 0, outer.err
     assert len(upstream.calls) == 3
@@ -94,7 +95,7 @@ def test_an_upstream_that_cannot_be_trusted_gets_no_request(tmp_path: Path) -> N
     """The program sees a failed connection, as it does without the meter. The record says so."""
     authority = make_authority(tmp_path / "ca")
     with scripted_upstream(tls=authority.context) as upstream:
-        run = run_program(tmp_path, upstream.url, "openai_chat", "expect-error")
+        run = run_program(tmp_path, upstream.url, "openai_chat", "expect-error", "once")
         assert upstream.requests == []
     assert run.out.strip() == "APIConnectionError", (run.out, run.err)
     assert run.document["costs"]["total_cost_usd"] is None

@@ -508,6 +508,7 @@ print(activity.agents["main"].tool_uses["Bash"], getrusage(RUSAGE_SELF).ru_maxrs
 """
 
 
+@pytest.mark.long
 def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:
     pattern = lines(
         [

@@ -4,12 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import MAIN, NO_TIME
@@ -559,26 +558,16 @@ def test_times_that_are_out_of_order_or_absent(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:
-    zstd = next((import_module(name) for name in ("compression.zstd", "zstandard") if _exists(name)), None)
-    if zstd is None:
-        pytest.skip("NOT TESTED: compressed sessions, since nothing here can make one")
     whole = lines([meta(), *[message("user", f"{number:05}" * 9) for number in range(5000)]])
     path = path_of(tmp_path).with_suffix(".jsonl.zst")
     path.parent.mkdir(parents=True)
-    path.write_bytes(zstd.compress(whole))
+    path.write_bytes(zstandard.compress(whole))
     (found,) = read_sessions(TOOL, tmp_path).values()
     assert (len(found.entries), found.unread, found.files.session) == (5000, [], "t-1")
     path.write_bytes(path.read_bytes()[:-9])
     (found,) = read_sessions(TOOL, tmp_path).values()
     assert 0 < len(found.entries) < 5000
     assert found.unread[-1].reason == "the compressed file is cut off"
-
-
-def _exists(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 _PEAK = """
@@ -594,6 +583,7 @@ print(activity.agents["main"].tool_uses["shell"], getrusage(RUSAGE_SELF).ru_maxr
 """
 
 
+@pytest.mark.long
 def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:
     pattern = lines(
         [message("user", "x" * 900), call("y" * 900, "c-N"), usage("resp-N"), output("z" * 100, "c-N")]

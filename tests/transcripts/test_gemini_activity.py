@@ -365,6 +365,7 @@ print(activity.agents["main"].tool_uses["read_file"], getrusage(RUSAGE_SELF).ru_
 """
 
 
+@pytest.mark.long
 def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:
     pattern = lines([user("x" * 900, "u-N"), reply("y" * 900, "m-N", toolCalls=[use("use-N")])])
     path = tmp_path / "session-1.jsonl"

@@ -198,7 +198,7 @@ print(len(found.table), peak - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
+@pytest.mark.long
 def test_a_line_of_half_a_gigabyte_needs_little_memory(tmp_path: Path) -> None:
     path = claude(tmp_path, assistant("msg_1"))
     head = (
