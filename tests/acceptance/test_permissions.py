@@ -1,8 +1,6 @@
 """What the user may not read or write, as an ordinary user: root may do everything."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,18 +8,16 @@ import pytest
 
 from acceptance.command import runcard_as_user
 from checks import samples
+from files.unprivileged import everybodys_directory
 
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that everybody may enter; pytest's own are private."""
-    folder = Path(tempfile.mkdtemp(prefix="runcard-test-"))
-    folder.chmod(0o755)
-    yield folder
-    for path in folder.rglob("*"):
-        if not path.is_symlink():
+    with everybodys_directory() as folder:
+        folder.chmod(0o755)
+        yield folder
+        for path in folder.rglob("*"):
             path.chmod(0o755)
-    shutil.rmtree(folder)
 
 
 def _put(path: Path, content: object) -> Path:

@@ -7,7 +7,6 @@ on runcard's own figures: the workspace and the session are walked again here.
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +14,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-STRACE = shutil.which("strace") or "strace"
 SPEC = {
     "team_session_id": "faulty",
     "instances": [
@@ -85,7 +83,7 @@ def collect(spec: Path, store: Path, *strace: str, environment: dict[str, str] |
     """Run the command on one core, so that the same call has the same number each time; strace has these options."""
     store.mkdir()
     core = str(min(os.sched_getaffinity(0)))
-    traced = (STRACE, "-f", "--seccomp-bpf", "-qq", "-o", str(store.with_suffix(".trace")), *strace)
+    traced = ("strace", "-f", "--seccomp-bpf", "-qq", "-o", str(store.with_suffix(".trace")), *strace)
     ended = subprocess.run(
         ["taskset", "-c", core, *traced, *COMMAND, "collect", str(spec), "--artifacts", str(store)],
         capture_output=True,

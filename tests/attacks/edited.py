@@ -2,16 +2,15 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import runcard
+from attacks.command_server import runcard as command
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 
@@ -116,15 +115,7 @@ def change(document: Path, keys: str, value: object) -> None:
 
 def verify(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, Fields]:
     """The exit code and the report of the real `runcard verify --json`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "runcard", "verify", "--json", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=cwd,
-        env={name: value for name, value in os.environ.items() if not name.startswith("RUNCARD_")},
-    )
+    done = command(cwd or Path.cwd(), "verify", "--json", *arguments)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout) if done.stdout else {"error": done.stderr}
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from attacks.archive_parts import MEMORY, foreign_archive, gzipped, headers, link, member, runcard
+from attacks.archive_parts import MEMORY, foreign_archive, gzipped, headers, link, member
+from attacks.command_server import runcard
 
 NAME = "2026-11-15_101500"
 

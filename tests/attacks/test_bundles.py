@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from attacks.archive_parts import MEMORY, file, gzipped, link, member, runcard
+from attacks.archive_parts import MEMORY, file, gzipped, link, member
+from attacks.command_server import runcard
 from conftest import Cli
 from runcard.store.archives import tar
 

@@ -6,10 +6,10 @@ its bytes or named in the document, or the command has failed and left nothing b
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from attacks.collect_faults import (
     positions,
     spread,
 )
+from waiting import wait_until
 
 CALLS = {
     "openat": "EIO",
@@ -53,19 +54,14 @@ CALLS = {
 }
 GROUP_MAY_READ = {"RUNCARD_FILE_MODE": "0640", "RUNCARD_DIRECTORY_MODE": "0750"}
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("strace") and shutil.which("taskset")), reason="strace and taskset are needed"
-)
+pytestmark = pytest.mark.needs("strace")
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
     """Where each call can fail."""
     folder = tmp_path_factory.mktemp("positions")
-    found = positions(lay_out(folder), folder / "store", CALLS, GROUP_MAY_READ)
-    if not found["openat"]:
-        pytest.skip("strace may not trace here")
-    return found
+    return positions(lay_out(folder), folder / "store", CALLS, GROUP_MAY_READ)
 
 
 @pytest.fixture
@@ -79,7 +75,9 @@ def omissions(ended: Ended) -> dict[str, str]:
     return {entry["path"]: entry["reason"] for entry in document["audit"]["omissions"]}
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "call", [call if call == "pwrite64" else pytest.param(call, marks=pytest.mark.long) for call in CALLS]
+)
 def test_no_file_is_lost_when_a_call_fails(spec: Path, numbers: dict[str, list[int]], call: str) -> None:
     assert numbers[call], f"the copy does not use {call} any more: take it from the list"
     for number in spread(numbers[call], 3):
@@ -146,7 +144,8 @@ class TestHelpers:
             path.write_bytes(b"%d\n" % number * 100)
         return spec
 
-    @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="helpers need a second core")
+    @pytest.mark.long
+    @pytest.mark.needs("two cores")
     def test_a_helper_that_is_killed_loses_no_file(self, crowded: Path) -> None:
         store = crowded.parent / "store"
         store.mkdir()
@@ -162,13 +161,27 @@ class TestHelpers:
 def kill_helpers(process: "subprocess.Popen[str]") -> int:
     """Kill each helper as soon as it has begun to work; how many there were."""
     killed: set[str] = set()
-    while process.poll() is None:
-        for helper in children(process.pid) - killed:
-            time.sleep(0.1)
-            os.kill(int(helper), signal.SIGKILL)
-            killed.add(helper)
-        time.sleep(0.001)
+
+    def has_ended() -> bool:
+        killed.update(kill_helpers_at_work(process.pid))
+        return process.poll() is not None
+
+    wait_until(has_ended, "the end of the collection")
     return len(killed)
+
+
+def kill_helpers_at_work(pid: int) -> Iterator[str]:
+    for helper in children(pid):
+        if is_at_work(helper):
+            os.kill(int(helper), signal.SIGKILL)
+            yield helper
+
+
+def is_at_work(helper: str) -> bool:
+    """Whether it has a file or folder of the workspace open."""
+    with suppress(OSError):
+        return any("/ws" in os.readlink(file) for file in Path(f"/proc/{helper}/fd").iterdir())
+    return False
 
 
 def children(pid: int) -> set[str]:

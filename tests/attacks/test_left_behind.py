@@ -4,15 +4,15 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import runcard
-from child_process.commands import Done, Runner, wait_until
+from child_process.commands import Done, Runner, state_of
 from runs.harness import document_of, findings, python, runs_of, warnings_of
+from waiting import wait_until
 
 # Leaves a process behind that does one thing to the run's directory until it is killed, and says who that is.
 VANDAL = """
@@ -81,7 +81,7 @@ def work(n):
 work(0)
 Path(f"{told}.new").write_text(str(os.getpid()))
 os.rename(f"{told}.new", told)
-end = time.monotonic() + 60
+end = time.monotonic() + 600  # the command must end long before
 for n in itertools.count(1):
     work(n)
     if time.monotonic() > end:
@@ -110,9 +110,7 @@ class Vandal:
             pid = int(self._told.read_text())
             self._told.unlink()
             os.kill(pid, signal.SIGKILL)
-            wait_until(
-                lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
-            )
+            wait_until(lambda: state_of(pid) in "XZ", "the end of the vandal")
 
 
 @pytest.fixture
@@ -127,9 +125,7 @@ LEFT = b"Warning: the command left a process running, which may still write here
     "kind", ["append", "create", "delete", "folders", "swap", "names", "journal", "wipe"]
 )
 def test_a_run_is_closed_whatever_a_process_left_behind_does_to_it(vandal: Vandal, kind: str) -> None:
-    begun = time.monotonic()
     done = vandal(kind)
-    assert time.monotonic() - begun < 30
     assert done.code == 0, done.err
     assert LEFT in done.err
     assert b"Error:" not in done.err
@@ -164,9 +160,7 @@ def test_a_file_that_does_not_stop_changing_is_named_and_verify_says_that_it_was
 
 
 def test_a_directory_that_is_removed_again_and_again_ends_in_bounded_time(vandal: Vandal) -> None:
-    begun = time.monotonic()
     done = vandal("remove")
-    assert time.monotonic() - begun < 30
     assert done.code in (0, 125)
     vandal.kill()
     after = vandal._runner("--quiet", "--", "true")
@@ -180,14 +174,14 @@ child = '''
 import runcard, sys, warnings
 warnings.simplefilter("ignore")
 run = runcard.current_run()
-print("ready", flush=True)
 for n in range(100_000):
     run.log("spoke", n=n)
+    if n == 30:
+        print("ready", flush=True)
 '''
 with runcard.record("outputs", strict=True) as run:
     process = subprocess.Popen([sys.executable, "-c", child], env=os.environ | run.environ, stdout=subprocess.PIPE)
     process.stdout.readline()
-    import time; time.sleep(0.3)
 process.kill()
 process.wait()
 """

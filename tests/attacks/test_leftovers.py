@@ -6,17 +6,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import runcard as library
-from attacks.victims import contents, runcard
+from attacks.command_server import runcard
+from attacks.victims import contents
+from child_process.commands import state_of
 from plans.projects import RubyProject
 from runcard.files.temporary_files import HOUR
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
+from waiting import wait_until
 
 LONG_AGO = time.time() - HOUR - 60
 DIES = """
@@ -41,29 +44,50 @@ def leave(path: Path, *, old: bool = True) -> Path:
     return left
 
 
-def start(folder: Path, *arguments: str | Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "runcard", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+# A command that stops itself when it is about to do something and a file fits the pattern, or a folder with files in it.
+STOPS = """
+import glob, os, signal, sys
+from runcard.cli.main import main
+pattern, *others = sys.argv.pop(1).split(os.pathsep)
+def look(event, _):
+    global pattern
+    if pattern and event.startswith(("os.", "open", "shutil.", "ctypes.")):
+        wanted, pattern = pattern, ""  # looking is something to do as well
+        found = [path for path in glob.glob(wanted) if path not in others]
+        if any(os.listdir(path) if os.path.isdir(path) else os.stat(path).st_size for path in found):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        else:
+            pattern = wanted
+sys.addaudithook(look)
+sys.exit(main())
+"""
 
 
-def stopped_at(process: "subprocess.Popen[bytes]", find: Callable[[], list[Path]]) -> Path:
-    """Stop a process as soon as something is there; what it is."""
-    deadline = time.monotonic() + 60
-    while not (found := find()) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.0005)
-    process.send_signal(signal.SIGSTOP)
-    assert found, "it was too quick"
-    return found[0]
+@dataclass(frozen=True)
+class StoppedCommand:
+    process: "subprocess.Popen[bytes]"
+    place: Path  # where it was at work
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def finish(self) -> int:
+        self.process.send_signal(signal.SIGCONT)
+        return self.process.wait(60)
 
 
-def killed(process: "subprocess.Popen[bytes]") -> None:
-    process.kill()
-    process.wait()
-
-
-def finished(process: "subprocess.Popen[bytes]") -> int:
-    process.send_signal(signal.SIGCONT)
-    return process.wait(60)
+def stopped_at(
+    folder: Path, pattern: str, *arguments: str | Path, without: Path | None = None
+) -> StoppedCommand:
+    """Start a command; it stops when there is something that fits the pattern."""
+    until = os.pathsep.join([f"{folder}/{pattern}", *([str(without)] if without else [])])
+    command = [sys.executable, "-c", STOPS, until, *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: state_of(process.pid) in "TZ", "the command to stop")
+    assert process.poll() is None, "it has ended without a stop"
+    (place,) = (path for path in folder.glob(pattern) if path != without)
+    return StoppedCommand(process, place)
 
 
 def record(store: Path, size: int = 0) -> Path:
@@ -77,18 +101,12 @@ def record(store: Path, size: int = 0) -> Path:
 RECORDS = """
 import os, runcard, sys
 with runcard.record(sys.argv[1], strict=True) as run:
-    (run.path / "a.bin").write_bytes(os.urandom(30 << 20))
+    (run.path / "a.bin").write_bytes(os.urandom(3000))
 print(run.path)
 """
 
 
-def places(folder: Path) -> list[Path]:
-    """Where bundles are made; only those that were locked, since something is in them."""
-    return [path for path in folder.glob(".runcard-bundle-*") if holds_something(path)]
-
-
-def holds_something(path: Path) -> bool:
-    return any(path.iterdir()) if path.is_dir() else path.stat().st_size > 0
+PLACES = ".runcard-bundle-*"  # where bundles are made
 
 
 @pytest.fixture
@@ -109,28 +127,26 @@ def test_the_folder_of_a_killed_import_is_removed_by_the_next_and_that_of_a_livi
     here: Path, bundle: Path
 ) -> None:
     folder = here / "new"
-    left = stopped_at(dead := start(folder, "import-bundle", bundle, "a"), lambda: places(folder))
-    killed(dead)
-    living = start(folder, "import-bundle", bundle, "b")
-    place = stopped_at(living, lambda: [path for path in places(folder) if path != left])
+    dead = stopped_at(folder, PLACES, "import-bundle", bundle, "a")
+    dead.kill()
+    living = stopped_at(folder, PLACES, "import-bundle", bundle, "b", without=dead.place)
     done = runcard(folder, "import-bundle", bundle, "c")
-    assert (done.returncode, left.exists(), place.exists()) == (0, False, True)
-    assert finished(living) == 0
+    assert (done.returncode, dead.place.exists(), living.place.exists()) == (0, False, True)
+    assert living.finish() == 0
     assert sorted(path.name for path in folder.iterdir()) == ["b", "c"]
 
 
 def test_the_file_of_a_killed_export_is_removed_by_the_next(here: Path) -> None:
-    run = record(here / "outputs", 30 << 20)
+    run = record(here / "outputs", 3000)
     folder = here / "new"
     folder.mkdir()
     arguments = ("export", run, "--to", "bundle", "--output")
-    left = stopped_at(dead := start(here, *arguments, folder / "a.tar.gz"), lambda: places(folder))
-    killed(dead)
-    living = start(here, *arguments, folder / "b.tar.gz")
-    place = stopped_at(living, lambda: [path for path in places(folder) if path != left])
+    dead = stopped_at(folder, PLACES, *arguments, folder / "a.tar.gz")
+    dead.kill()
+    living = stopped_at(folder, PLACES, *arguments, folder / "b.tar.gz", without=dead.place)
     assert runcard(here, *arguments, folder / "c.tar.gz").returncode == 0
-    assert (left.exists(), place.exists()) == (False, True)
-    assert finished(living) == 0
+    assert (dead.place.exists(), living.place.exists()) == (False, True)
+    assert living.finish() == 0
     assert sorted(path.name for path in folder.iterdir()) == ["b.tar.gz", "c.tar.gz"]
 
 
@@ -142,7 +158,7 @@ def test_what_only_looks_like_a_folder_of_ours_stays(here: Path, bundle: Path) -
     (folder / ".runcard-bundle-0123abcd").symlink_to(here / "home")
     os.mkfifo(folder / ".runcard-bundle-0123abce")
     before = set(folder.glob(".runcard-bundle-*"))
-    assert runcard(folder, "import-bundle", bundle, "a", timeout=30).returncode == 0
+    assert runcard(folder, "import-bundle", bundle, "a").returncode == 0
     assert set(folder.glob(".runcard-bundle-*")) == before
     assert (here / "home/thesis.txt").exists()
 
@@ -152,32 +168,26 @@ def test_what_only_looks_like_a_folder_of_ours_stays(here: Path, bundle: Path) -
 
 def test_the_draft_of_a_killed_archiver_is_removed_and_that_of_a_living_one_is_not(here: Path) -> None:
     store = here / "outputs"
-    first, second, third = (record(store, 20 << 20) for _ in range(3))
-
-    def drafts(run: Path) -> list[Path]:
-        found = store.glob(f"archive/*/.{run.name}.tar.gz.*.tmp")
-        return [path for path in found if path.stat().st_size]  # then it was locked before
-
-    left = stopped_at(dead := start(here, "archive", first), lambda: drafts(first))
-    killed(dead)
-    place = stopped_at(living := start(here, "archive", second), lambda: drafts(second))
-    for path in (left, place):
+    first, second, third = (record(store, 3000) for _ in range(3))
+    drafts = "outputs/archive/*/.{}.tar.gz.*.tmp"
+    dead = stopped_at(here, drafts.format(first.name), "archive", first)
+    dead.kill()
+    living = stopped_at(here, drafts.format(second.name), "archive", second)
+    for path in (dead.place, living.place):
         os.utime(path, (LONG_AGO, LONG_AGO))
     assert runcard(here, "archive", third).returncode == 0
-    assert (left.exists(), place.exists()) == (False, True)
-    assert finished(living) == 0
+    assert (dead.place.exists(), living.place.exists()) == (False, True)
+    assert living.finish() == 0
     assert runcard(here, "archive", first).returncode == 0
     assert not list(store.glob("archive/*/.*"))
     assert runcard(here, "verify", "outputs").returncode == 0
 
 
 def test_a_record_that_is_archived_again_leaves_no_draft_however_young(here: Path) -> None:
-    run = record(here / "outputs", 20 << 20)
-    drafts = here / "outputs/archive"
-    stopped_at(dead := start(here, "archive", run), lambda: list(drafts.glob("*/.*.tmp")))
-    killed(dead)
+    run = record(here / "outputs", 3000)
+    stopped_at(here, "outputs/archive/*/.*.tmp", "archive", run).kill()
     assert runcard(here, "archive", run).returncode == 0
-    assert not list(drafts.glob("*/.*"))
+    assert not list(here.glob("outputs/archive/*/.*"))
 
 
 def test_temporary_files_beside_archives_are_removed(here: Path) -> None:
@@ -194,25 +204,22 @@ def test_temporary_files_beside_archives_are_removed(here: Path) -> None:
 
 
 def test_what_a_killed_restorer_unpacked_is_removed_by_the_next_archiver(here: Path) -> None:
-    run, other = record(here / "outputs", 30 << 20), record(here / "outputs")
+    run, other = record(here / "outputs", 3000), record(here / "outputs")
     packed = archive(run).archive
-    aside = here / "outputs/.runcard" / f"restoring-{run.name}"
-    stopped_at(dead := start(here, "restore", packed), lambda: [aside] if (aside / "a.bin").exists() else [])
-    killed(dead)
-    assert aside.is_dir()
+    dead = stopped_at(here, "outputs/.runcard/restoring-*/a.bin", "restore", packed)
+    dead.kill()
+    assert dead.place.exists()
     assert runcard(here, "archive", other).returncode == 0
-    assert not aside.exists()
+    assert not dead.place.parent.exists()
 
 
 def test_what_a_living_restorer_unpacks_stays(here: Path) -> None:
-    run, other = record(here / "outputs", 30 << 20), record(here / "outputs")
+    run, other = record(here / "outputs", 3000), record(here / "outputs")
     packed = archive(run).archive
-    aside = here / "outputs/.runcard" / f"restoring-{run.name}"
-    living = start(here, "restore", packed)
-    stopped_at(living, lambda: [aside] if (aside / "a.bin").exists() else [])
+    living = stopped_at(here, "outputs/.runcard/restoring-*/a.bin", "restore", packed)
     assert runcard(here, "archive", other).returncode == 0
-    assert aside.is_dir()
-    assert finished(living) == 0
+    assert living.place.exists()
+    assert living.finish() == 0
     assert (run / "a.bin").exists()
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from attacks.without_locks import RUNCARD, needs_strace, run, start
+from attacks.without_locks import RUNCARD, run, start
 from runcard.errors import StoreError
+from runcard.files import lock_files
 from runcard.files.lock_files import lock_file
 from runcard.files.processes import identity
 from runs.harness import assert_closed, assert_tidy, document_of, environment, runs_of, status_of, warnings_of
@@ -65,9 +66,18 @@ def assert_no_lock_files(place: Path) -> None:
     assert list(place.rglob("*.runcard-lock*")) == []
 
 
-@needs_strace
-@pytest.mark.parametrize("error", ["ENOLCK", "ENOSYS", "EOPNOTSUPP"])
-@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("ENOLCK", 0),
+        ("ENOSYS", 3),
+        pytest.param("EOPNOTSUPP", 0, marks=pytest.mark.long),
+        pytest.param("ENOLCK", 3, marks=pytest.mark.long),
+        pytest.param("ENOSYS", 0, marks=pytest.mark.long),
+        pytest.param("EOPNOTSUPP", 3, marks=pytest.mark.long),
+    ],
+)
 def test_a_command_is_recorded_with_one_warning_and_its_own_exit_code(
     place: Path, error: str, code: int
 ) -> None:
@@ -82,7 +92,7 @@ def test_a_command_is_recorded_with_one_warning_and_its_own_exit_code(
     assert_no_lock_files(place)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_children_add_their_events_and_the_program_gets_one_warning(place: Path) -> None:
     done = run(place, sys.executable, "-c", JOINED)
     assert done.stdout == "['RuncardWarning']\n"
@@ -94,7 +104,8 @@ def test_children_add_their_events_and_the_program_gets_one_warning(place: Path)
     assert_tidy(place / "outputs")
 
 
-@needs_strace
+@pytest.mark.long
+@pytest.mark.needs("strace")
 def test_two_processes_that_record_twenty_runs_each_lose_none(place: Path) -> None:
     both = [start(place, sys.executable, "-c", TWENTY_RUNS, "outputs", name) for name in "ab"]
     for process in both:
@@ -107,7 +118,7 @@ def test_two_processes_that_record_twenty_runs_each_lose_none(place: Path) -> No
     assert_no_lock_files(place)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_a_living_run_is_left_alone(place: Path) -> None:
     process = start(place, sys.executable, "-c", LIVES)
     try:
@@ -126,7 +137,7 @@ def test_a_living_run_is_left_alone(place: Path) -> None:
     assert_closed(place / "outputs", runs=2)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("closer", [("close",), ("run", "--quiet", "--outputs", "outputs", "--", "true")])
 def test_a_run_that_was_killed_is_closed(place: Path, closer: tuple[str, ...]) -> None:
     start(place, sys.executable, "-c", DIES).communicate(timeout=60)
@@ -138,7 +149,8 @@ def test_a_run_that_was_killed_is_closed(place: Path, closer: tuple[str, ...]) -
     assert_tidy(place / "outputs")
 
 
-@needs_strace
+@pytest.mark.long
+@pytest.mark.needs("strace")
 def test_two_closers_at_once_enter_a_dead_run_once(place: Path) -> None:
     for _ in range(3):
         start(place, sys.executable, "-c", DIES).communicate(timeout=60)
@@ -149,7 +161,7 @@ def test_two_closers_at_once_enter_a_dead_run_once(place: Path) -> None:
     assert_closed(place / "outputs", runs=3)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_a_record_is_amended_archived_and_restored(place: Path) -> None:
     run(place, *RUNCARD, "run", "--quiet", "--", "true")
     (recorded,) = runs_of(place / "outputs")
@@ -163,7 +175,7 @@ def test_a_record_is_amended_archived_and_restored(place: Path) -> None:
     assert_no_lock_files(place)
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_a_session_is_collected_and_what_a_killed_collection_left_is_removed(place: Path) -> None:
     spec = lay_out(place)
     left = place / "artifacts" / ".open" / "research-team-001.0f000000"
@@ -208,24 +220,21 @@ def test_processes_that_are_killed_with_the_lock_stop_nobody(place: Path) -> Non
     counter = place / "counter"
     counter.write_text("0")
     command = [sys.executable, "-c", COUNTING, str(counter), "40"]
-    counted, stopped = 0, threading.Event()
-
-    def keep_counting() -> None:
-        nonlocal counted
-        while not stopped.is_set():
-            done = subprocess.run(command, stdout=subprocess.PIPE, env=environment(), check=False)
-            assert done.returncode in (0, -signal.SIGKILL)
-            counts.append(done.stdout.count(b"counted"))
-
     counts: list[int] = []
-    threads = [threading.Thread(target=keep_counting) for _ in range(4)]
+    codes: list[int] = []
+
+    def count_until_some_are_killed() -> None:
+        while codes.count(-signal.SIGKILL) < 6:
+            done = subprocess.run(command, stdout=subprocess.PIPE, env=environment(), check=False)
+            counts.append(done.stdout.count(b"counted"))
+            codes.append(done.returncode)
+
+    threads = [threading.Thread(target=count_until_some_are_killed) for _ in range(4)]
     for thread in threads:
         thread.start()
-    time.sleep(6)
-    stopped.set()
     for thread in threads:
         thread.join()
-    assert len(counts) > 8
+    assert set(codes) <= {0, -signal.SIGKILL}
     assert int(counter.read_text()) == sum(counts)
 
 
@@ -273,12 +282,15 @@ def test_a_file_that_is_not_a_lock_is_left_alone(tmp_path: Path, data: bytes) ->
     assert path.read_bytes() == data
 
 
-@pytest.mark.parametrize("data", [b"", b"\0" * 40])
-def test_a_lock_that_a_killed_process_left_empty_is_broken_after_a_while(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"", b"\0" * 40], ids=["empty", "zeros"])
+def test_a_lock_that_a_killed_process_left_empty_is_broken_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
     write_lock(tmp_path / "store", data)
-    begun = time.monotonic()
-    lock(tmp_path / "store", wait=30)
-    assert 4 < time.monotonic() - begun < 20
+    with pytest.raises(StoreError, match="held by another process"):
+        lock(tmp_path / "store", wait=0.05)
+    monkeypatch.setattr(lock_files, "_EMPTY_FOR", 0.05)
+    lock(tmp_path / "store", wait=60)
     assert list(tmp_path.iterdir()) == []
 
 

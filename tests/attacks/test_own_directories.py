@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import runcard as library
-from attacks.victims import contents, precious, runcard
+from attacks.command_server import runcard
+from attacks.victims import contents, precious
 from plans.projects import RubyProject
 from runcard.errors import StoreError
 from runcard.operations.archives.archive import archive
@@ -232,25 +233,25 @@ def test_a_special_file_in_the_place_of_ours_blocks_nobody(
     path = here / "outputs/.runcard" / (f"ledger-{host_name()}.jsonl" if name == "ledger" else name)
     path.unlink()
     special(kind)(path, home / "thesis.txt")
-    done = runcard(here, "run", "--", "true", timeout=30)
+    done = runcard(here, "run", "--", "true")
     assert done.returncode == (125 if name == "ledger" else 0)
     assert os.path.basename(path) in done.stderr
-    assert runcard(here, "verify", "outputs", timeout=30).returncode in {0, 1, 2}
+    assert runcard(here, "verify", "outputs").returncode in {0, 1, 2}
     assert contents(home) == before
 
 
 @pytest.mark.parametrize("name", ["archived-x", "new-run-x", "open/x", "restoring-x"])
 def test_a_fifo_in_the_place_of_a_folder_blocks_nobody(here: Path, run: Path, name: str) -> None:
     os.mkfifo(here / "outputs/.runcard" / name)
-    assert runcard(here, "run", "--", "true", timeout=30).returncode == 0
-    assert runcard(here, "archive", run, timeout=30).returncode == 0
+    assert runcard(here, "run", "--", "true").returncode == 0
+    assert runcard(here, "archive", run).returncode == 0
 
 
 @pytest.mark.usefixtures("run")
 def test_a_hard_link_in_the_list_of_open_runs_loses_only_its_name(here: Path, home: Path) -> None:
     before = contents(home)
     os.link(home / "thesis.txt", here / "outputs/.runcard/open/2020-01-01_000000")
-    assert runcard(here, "run", "--", "true", timeout=30).returncode == 0
+    assert runcard(here, "run", "--", "true").returncode == 0
     assert contents(home) == before
 
 

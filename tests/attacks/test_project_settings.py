@@ -6,11 +6,12 @@ import stat
 import sys
 import time
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 import runcard as library
-from acceptance.command import Outcome, runcard
+from attacks.command_server import runcard
 from runcard.settings import ALL
 
 
@@ -38,20 +39,18 @@ def configure(clone: Path, text: str, *, project: bool = False) -> None:
         (clone / "runcard.toml").write_text(text)
 
 
-def collect(clone: Path, *options: str) -> Outcome:
-    return runcard("collect", "spec.json", *options, cwd=clone)
+def collect(clone: Path, *options: str) -> CompletedProcess[str]:
+    return runcard(clone, "collect", "spec.json", *options)
 
 
-def session_of(done: Outcome) -> Path:
-    return Path(done.text.strip())
+def session_of(done: CompletedProcess[str]) -> Path:
+    return Path(done.stdout.strip())
 
 
-def is_warned(done: Outcome, key: str) -> bool:
+def is_warned(done: CompletedProcess[str], key: str) -> bool:
     """Whether a warning names the key and how to allow it."""
-    lines = [
-        line for line in done.messages.splitlines() if line.startswith("Warning: ") and f" {key} " in line
-    ]
-    return len(lines) == 1 and "`runcard config trust`" in done.messages
+    lines = [line for line in done.stderr.splitlines() if line.startswith("Warning: ") and f" {key} " in line]
+    return len(lines) == 1 and "`runcard config trust`" in done.stderr
 
 
 @pytest.mark.parametrize("project", [False, True])
@@ -64,7 +63,7 @@ def test_sessions_are_not_sent_out_of_the_repository(
     place = {"absolute": str(outside), "above": "../outside", "link": "link/deep"}[where]
     configure(clone, f'[artifacts]\ndir = "{place}"\n', project=project)
     done = collect(clone)
-    assert done.code == 2
+    assert done.returncode == 2
     assert is_warned(done, "artifacts.dir")
     assert session_of(done).parent == clone / "artifacts"
     assert os.listdir(outside) == []
@@ -72,8 +71,8 @@ def test_sessions_are_not_sent_out_of_the_repository(
 
 def test_runs_are_not_sent_out_of_the_repository(clone: Path, tmp_path: Path) -> None:
     configure(clone, f'outputs = "{tmp_path}/outside"\n')
-    done = runcard("run", "--", "sh", "-c", "exit 3", cwd=clone)
-    assert done.code == 3
+    done = runcard(clone, "run", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3
     assert is_warned(done, "outputs")
     [run] = (clone / "outputs").glob("2*")
     assert "is ignored" in json.loads((run / "metadata.json").read_text())["warnings"][0]["message"]
@@ -98,7 +97,7 @@ def test_runs_recorded_from_python_are_not_sent_out_of_the_repository(
 def test_credentials_are_not_brought_back(clone: Path) -> None:
     configure(clone, '[artifacts]\nexclude_patterns = ["!.env"]\n')
     done = collect(clone)
-    assert done.code == 2
+    assert done.returncode == 2
     assert is_warned(done, "artifacts.exclude_patterns")
     kept = [path.name for path in session_of(done).rglob("*")]
     assert "report.md" in kept
@@ -108,7 +107,7 @@ def test_credentials_are_not_brought_back(clone: Path) -> None:
 def test_permissions_are_not_opened(clone: Path) -> None:
     configure(clone, '[artifacts]\ndirectory_mode = "0777"\nfile_mode = "0666"\n')
     done = collect(clone)
-    assert done.code == 2
+    assert done.returncode == 2
     assert is_warned(done, "artifacts.directory_mode")
     assert is_warned(done, "artifacts.file_mode")
     session = session_of(done)
@@ -131,7 +130,7 @@ def test_permissions_are_not_opened(clone: Path) -> None:
 def test_nothing_is_switched_off_and_no_limit_is_raised(clone: Path, key: str, value: str) -> None:
     configure(clone, f"[artifacts]\n{key} = {value}\n")
     done = collect(clone)
-    assert done.code == 2
+    assert done.returncode == 2
     assert is_warned(done, f"artifacts.{key}")
     assert (session_of(done) / "instances").is_dir()
     assert [path.name for path in session_of(done).rglob("report.md")] == ["report.md"]
@@ -140,10 +139,10 @@ def test_nothing_is_switched_off_and_no_limit_is_raised(clone: Path, key: str, v
 def test_sessions_are_not_deleted_because_a_repository_says_so(clone: Path) -> None:
     session = session_of(collect(clone))
     configure(clone, "[artifacts]\nretention_days = 1\nmax_size_gb = 1\n")
-    done = runcard("prune", "--retention", "--yes", cwd=clone)
-    assert done.code not in {0, 2}
+    done = runcard(clone, "prune", "--retention", "--yes")
+    assert done.returncode not in {0, 2}
     assert is_warned(done, "artifacts.retention_days")
-    assert done.messages.startswith("Error: ")
+    assert done.stderr.startswith("Error: ")
     assert session.is_dir()
 
 
@@ -151,8 +150,8 @@ def test_sessions_are_not_deleted_because_a_repository_says_so(clone: Path) -> N
 def test_limits_of_reading_are_not_raised(clone: Path, command: list[str]) -> None:
     session = session_of(collect(clone))
     configure(clone, 'limits.size = "1 TiB"\n')
-    done = runcard(*command, session, cwd=clone)
-    assert done.code == 2
+    done = runcard(clone, *command, session)
+    assert done.returncode == 2
     assert is_warned(done, "limits.size")
 
 
@@ -168,22 +167,20 @@ def test_the_users_own_restrictions_stay(clone: Path, home: Path) -> None:
     (clone / "work" / ".gitignore").write_text("ignored.md\n")
     configure(clone, '[artifacts]\ngitignore = false\nexclude_patterns = ["*.bin"]\npatterns = ["*"]\n')
     done = collect(clone)
-    assert done.code == 2
+    assert done.returncode == 2
     for key in ("gitignore", "exclude_patterns", "patterns"):
         assert is_warned(done, f"artifacts.{key}")
     assert [path.name for path in (session_of(done) / "instances").rglob("workspace/*")] == ["report.md"]
 
 
-def test_masking_patterns_of_all_places_add_up(
-    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_masking_patterns_of_all_places_add_up(clone: Path, home: Path) -> None:
     own = home / ".config" / "runcard" / "config.toml"
     own.parent.mkdir(parents=True)
     own.write_text('[masking]\npatterns = [{name = "acme", pattern = "acme_[a-z0-9]{20}"}]\n')
     configure(clone, '[masking]\npatterns = [{name = "other", pattern = "other_[0-9]{9}"}]\n')
-    monkeypatch.setenv("RUNCARD_MASKING_PATTERNS", '[{"name": "third", "pattern": "third_[0-9]{9}"}]')
+    variables = {"RUNCARD_MASKING_PATTERNS": '[{"name": "third", "pattern": "third_[0-9]{9}"}]'}
     text = "acme_" + "a1" * 10 + " other_123456789 third_123456789"
-    assert runcard("run", "--", "echo", text, cwd=clone).code == 0
+    assert runcard(clone, "run", "--", "echo", text, variables=variables).returncode == 0
     (log,) = clone.glob("outputs/*/output.log")
     assert log.read_text() == "[masked:acme] [masked:other] [masked:third]\n"
 
@@ -195,51 +192,51 @@ def test_a_repository_may_restrict(clone: Path) -> None:
     )
     configure(clone, f'outputs = "runs"\nlimits.depth = 99\n{text}')
     done = collect(clone)
-    assert (done.code, done.messages) == (0, "excluded: 1 path (.env)\n")
+    assert (done.returncode, done.stderr) == (0, "excluded: 1 path (.env)\n")
     assert session_of(done).parent == clone / "sessions"
 
 
 def test_trust_is_for_one_content_at_one_path(clone: Path, tmp_path: Path) -> None:
     configure(clone, f'[artifacts]\ndir = "{tmp_path}/outside"\n')
-    trusted = runcard("config", "trust", cwd=clone)
-    assert trusted.code == 0
-    assert f"  artifacts.dir = {tmp_path}/outside\n" in trusted.text
+    trusted = runcard(clone, "config", "trust")
+    assert trusted.returncode == 0
+    assert f"  artifacts.dir = {tmp_path}/outside\n" in trusted.stdout
     assert session_of(collect(clone)).parent == tmp_path / "outside"
     with (clone / "runcard.toml").open("a") as file:
         file.write('file_mode = "0666"\n')
     assert session_of(collect(clone)).parent == clone / "artifacts"
-    runcard("config", "trust", clone, cwd=tmp_path)
+    runcard(tmp_path, "config", "trust", clone)
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "runcard.toml").write_bytes((clone / "runcard.toml").read_bytes())
     (copy / "link.toml").symlink_to(clone / "runcard.toml")
-    assert runcard("config", cwd=copy).code == 2
+    assert runcard(copy, "config").returncode == 2
     (copy / "runcard.toml").unlink()
     (copy / "link.toml").rename(copy / "runcard.toml")
-    assert runcard("config", cwd=copy).code == 2
-    assert runcard("config", cwd=clone).code == 0
-    assert runcard("config", "trust", "--revoke", cwd=clone).code == 0
-    assert runcard("config", cwd=clone).code == 2
+    assert runcard(copy, "config").returncode == 2
+    assert runcard(clone, "config").returncode == 0
+    assert runcard(clone, "config", "trust", "--revoke").returncode == 0
+    assert runcard(clone, "config").returncode == 2
 
 
 def test_a_list_of_trusted_files_that_somebody_else_wrote_trusts_nothing(
     clone: Path, home: Path, tmp_path: Path
 ) -> None:
     configure(clone, f'outputs = "{tmp_path}/outside"\n')
-    runcard("config", "trust", cwd=clone)
+    runcard(clone, "config", "trust")
     listed = home / ".local" / "state" / "runcard" / "trusted.json"
     assert stat.S_IMODE(listed.stat().st_mode) == 0o600
-    assert runcard("config", cwd=clone).code == 0
+    assert runcard(clone, "config").returncode == 0
     if os.geteuid() == 0:
         os.chown(listed, 65534, 65534)
-        assert runcard("config", cwd=clone).code == 2
+        assert runcard(clone, "config").returncode == 2
         os.chown(listed, 0, 0)
     for damaged in (b"", b"[]", b'{"a": 1}', b"\xff", b"[" * 100_000):
         listed.write_bytes(damaged)
-        assert runcard("config", cwd=clone).code == 2
+        assert runcard(clone, "config").returncode == 2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.needs("root")
 def test_a_link_that_a_stranger_left_in_a_public_place_does_not_count(clone: Path, tmp_path: Path) -> None:
     """The file is the user's own, of another project; the link to it is not."""
     configure(clone, 'outputs = "mine"\n')
@@ -248,8 +245,8 @@ def test_a_link_that_a_stranger_left_in_a_public_place_does_not_count(clone: Pat
     (public / "work").mkdir()
     (public / "runcard.toml").symlink_to(clone / "runcard.toml")
     os.chown(public / "runcard.toml", 65534, 65534, follow_symlinks=False)
-    done = runcard("config", "--json", cwd=public / "work")
-    assert json.loads(done.out)["file"] is None
+    done = runcard(public / "work", "config", "--json")
+    assert json.loads(done.stdout)["file"] is None
 
 
 @pytest.mark.parametrize("name", ["runcard.toml", "pyproject.toml"])
@@ -262,7 +259,7 @@ def test_what_is_no_regular_file_is_passed_over(clone: Path, name: str, special:
     else:
         os.mkfifo(clone / "fifo")
         (clone / name).symlink_to("fifo")
-    assert runcard("run", "--", "true", cwd=clone).code == 0
+    assert runcard(clone, "run", "--", "true").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -284,17 +281,17 @@ def test_what_is_no_regular_file_is_passed_over(clone: Path, name: str, special:
 def test_a_hostile_file_takes_no_time_and_shows_no_traceback(clone: Path, content: bytes) -> None:
     (clone / "runcard.toml").write_bytes(content)
     began = time.monotonic()
-    done = runcard("run", "--", sys.executable, "-c", "", cwd=clone)
+    done = runcard(clone, "run", "--", sys.executable, "-c", "")
     assert time.monotonic() - began < 20
-    assert done.code in {0, 125}
-    assert len(done.err) < 10_000
+    assert done.returncode in {0, 125}
+    assert len(done.stderr) < 10_000
 
 
 def test_the_messages_show_no_control_characters(clone: Path) -> None:
     configure(clone, 'outputs = "/x\\u001b[2J"\n"\\u001b[31mkey" = 1\n')
     for arguments in (["config"], ["config", "trust"], ["config"], ["run", "--", "true"]):
-        done = runcard(*arguments, cwd=clone)
-        assert b"\x1b" not in done.out + done.err.replace(b"\x1b[0m", b"")
+        done = runcard(clone, *arguments)
+        assert "\x1b" not in done.stdout + done.stderr.replace("\x1b[0m", "")
 
 
 def test_every_setting_says_whether_a_repository_may_set_it() -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from attacks import command_server
 from runcard.documents.chain import write_line
-from runs.rerun.projects import make_project, record, runcard
+from runs.rerun.projects import make_project, record
 from runs.runs import read
 
 CANARY = "canary.txt"
@@ -29,6 +30,10 @@ def project(tmp_path: Path) -> Path:
 def strangers(home: Path) -> dict[str, str]:
     """The environment of another user of a machine with the same name."""
     return {"XDG_STATE_HOME": str(home / "stranger" / "state")}
+
+
+def runcard(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return command_server.runcard(folder, *arguments, variables=variables)
 
 
 def record_command(folder: Path, *arguments: str, **variables: str) -> Path:
@@ -236,7 +241,7 @@ def test_a_key_that_others_can_read_proves_nothing(project: Path, home: Path) ->
     refused(project, run)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.needs("root")
 def test_root_leaves_nothing_in_the_home_of_another_user(project: Path, tmp_path: Path) -> None:
     (theirs := tmp_path / "theirs").mkdir()
     os.chown(theirs, 65534, 65534)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import runcard as library
-from attacks.victims import contents, precious, runcard
+from attacks.command_server import runcard
+from attacks.victims import contents, precious
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.store.find_record import open_archive

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import runcard
+from attacks import command_server
 
 RUNCARD = (sys.executable, "-m", "runcard")
-TIMEOUT = 120
 
 # Put together here, so that no scanner for leaked keys finds one in this file.
 SECRETS = {
@@ -30,8 +30,8 @@ import os, sys, time
 size, pause, stream = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 raw = open("secret.txt", "rb").read()
 for at in range(0, len(raw), size):
+    time.sleep(pause if at else 0)
     os.write(stream, raw[at : at + size])
-    time.sleep(pause)
 """
 
 
@@ -39,14 +39,8 @@ for at in range(0, len(raw), size):
 def _always_here(here: Path) -> None: ...
 
 
-def start(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*RUNCARD, *arguments],
-        capture_output=True,
-        timeout=TIMEOUT,
-        check=False,
-        env={**os.environ, **(environ or {})},
-    )
+def start(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return command_server.runcard(Path.cwd(), *arguments, variables=environ)
 
 
 def leaking(folder: Path, *secrets: str) -> list[str]:
@@ -67,7 +61,7 @@ def leaking(folder: Path, *secrets: str) -> list[str]:
 
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize(
-    ("size", "pause", "stream"), [(1, 0.0, 1), (17, 0.01, 2)], ids=["bytes", "pieces with pauses"]
+    ("size", "pause", "stream"), [(1, 0.0, 1), (17, 0.002, 2)], ids=["bytes", "pieces with pauses"]
 )
 def test_a_secret_written_in_pieces_is_masked(
     here: Path, name: str, size: int, pause: float, stream: int
@@ -85,7 +79,7 @@ def test_a_secret_without_a_line_end_is_masked_when_the_output_stops(here: Path)
     """The process falls silent in the middle of a secret, goes on, and ends without a line end."""
     (here / "secret.txt").write_text(f"token {SECRETS['vendor']}", encoding="utf-8")
     (here / "child.py").write_text(CHILD, encoding="utf-8")
-    assert start("run", "--quiet", "--", sys.executable, "child.py", "30", "0.6", "1").returncode == 0
+    assert start("run", "--quiet", "--", sys.executable, "child.py", "80", "0.6", "1").returncode == 0
     assert not leaking(here / "outputs", SECRETS["vendor"])
 
 

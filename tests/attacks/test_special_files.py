@@ -1,7 +1,6 @@
 """FIFOs and devices where a file is expected: no command waits for them or reads without end."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from attacks.archive_parts import MEMORY, foreign_archive, runcard
+from attacks.archive_parts import MEMORY, foreign_archive
+from attacks.command_server import SECONDS, runcard
 
 Swap = Callable[[Path], None]
 
@@ -102,7 +102,7 @@ def test_in_the_place_of_the_price_file(tmp_path: Path, swap: Swap, way: str) ->
         cwd=tmp_path,
         env=own | variables,
         capture_output=True,
-        timeout=30,
+        timeout=SECONDS,
         check=False,
     )
     assert done.returncode == (1 if way == "file of the user" else 0), done.stderr
@@ -205,8 +205,7 @@ def test_the_output_of_a_command_can_still_be_named(tmp_path: Path) -> None:
         env=own,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert shutil.which("bash")

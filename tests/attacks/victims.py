@@ -1,8 +1,6 @@
-"""Somebody's own files, which no stranger's file may touch, and the command line that they use."""
+"""Somebody's own files, which no stranger's file may touch."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 
@@ -24,16 +22,3 @@ def contents(folder: Path) -> dict[str, bytes]:
         )
         found[str(path.relative_to(folder))] = data
     return found
-
-
-def runcard(folder: Path, *arguments: str | Path, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
-    """`runcard` as a process of its own in a folder, with no settings but those that lie there."""
-    environment = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("ARTIFACT", "PRESERVE_", "RUNCARD_"))
-    }
-    command = [sys.executable, "-m", "runcard", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
-    )

@@ -1,26 +1,18 @@
 """Real processes whose every `flock` fails, as on NFS without lockd, some FUSE file systems and some containers."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from runs.harness import environment
 
-STRACE = shutil.which("strace") or "strace"
 RUNCARD = (sys.executable, "-m", "runcard")
-
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="NOT TESTED: failing system calls, since there is no strace"
-)
 
 
 def without_locks(*command: str | Path, error: str = "ENOLCK") -> list[str]:
     """A command line under which each `flock` of the command and its children fails."""
     inject = ["-e", "trace=flock", "-e", f"inject=flock:error={error}"]
-    return [STRACE, "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", *inject, *map(str, command)]
+    return ["strace", "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", *inject, *map(str, command)]
 
 
 def start(place: Path, *command: str | Path, error: str = "ENOLCK") -> "subprocess.Popen[str]":

@@ -6,13 +6,14 @@ import os
 import pty
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,8 @@ class Runner:
         return self(*options, "--", sys.executable, "-c", code, stdin=None, **more)
 
     @contextmanager
-    def started(self, *arguments: str, job: bool = False) -> Iterator[subprocess.Popen[bytes]]:
-        """The command at work, as a job of its own if wanted; it is gone at the end, whatever happens."""
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """The command at work, as a job of its own; the whole job is gone at the end, whatever happens."""
         with subprocess.Popen(
             [*RUNCARD, *arguments],
             cwd=self.place,
@@ -106,12 +107,13 @@ class Runner:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            process_group=0 if job else None,
+            process_group=0,
         ) as process:
             try:
                 yield process
             finally:
-                process.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def ended(self, process: subprocess.Popen[bytes]) -> Done:
         out, err = process.communicate(timeout=TIMEOUT)
@@ -215,8 +217,9 @@ def is_intact(run: Path) -> bool:
     return result.verdict.intact and result.verdict.complete
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def state_of(pid: int) -> str:
+    """The letter by which the system tells what a process does: T for stopped, Z or X for dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"

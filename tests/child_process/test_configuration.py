@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import runcard
-from child_process.commands import Done, Runner, is_intact, runs, wait_until
+from child_process.commands import Done, Runner, is_intact, runs
 from runcard.operations.runs.rerun import plan_rerun
 from runcard.operations.runs.run import run
 from runcard.store.runs import config_file
+from waiting import wait_until
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - of nobody
 SHOW = 'cat "$RUNCARD_CONFIG"'

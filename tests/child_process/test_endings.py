@@ -17,10 +17,11 @@ from child_process.commands import (
     environment,
     is_intact,
     runs,
-    wait_until,
+    state_of,
 )
 from conftest import Cli
 from runs.harness import close_all, status_of
+from waiting import wait_until
 
 USUAL = 0x7FFFFFFF  # the signals that programs know: the C library keeps those behind them for itself
 
@@ -99,20 +100,16 @@ def test_the_command_has_the_signals_of_a_fresh_program(runner: Runner) -> None:
 
 
 def test_a_stop_stops_the_command_and_a_continue_continues_it(runner: Runner) -> None:
-    with runner.started("--", sys.executable, "-c", WAITS, job=True) as process:
+    with runner.started("--", sys.executable, "-c", WAITS) as process:
         assert process.stdout is not None
         process.stdout.readline()
         child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
         process.send_signal(signal.SIGTSTP)
-        wait_until(lambda: _state(child) == _state(process.pid) == "T")
+        wait_until(lambda: state_of(child) == state_of(process.pid) == "T")
         process.send_signal(signal.SIGCONT)
-        wait_until(lambda: "T" not in {_state(child), _state(process.pid)})
+        wait_until(lambda: "T" not in {state_of(child), state_of(process.pid)})
         process.send_signal(signal.SIGTERM)
         assert runner.ended(process).out == b"SIGTERM\n"
-
-
-def _state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_the_command_dies_with_runcard(runner: Runner) -> None:
@@ -121,7 +118,7 @@ def test_the_command_dies_with_runcard(runner: Runner) -> None:
         child = int(process.stdout.readline())
         process.kill()
         process.wait(TIMEOUT)
-        wait_until(lambda: not Path(f"/proc/{child}").exists() or _state(child) == "Z")
+        wait_until(lambda: state_of(child) in "XZ")
     (run,) = runs(runner.place)
     assert status_of(run) == "interrupted"
     (closing,) = close_all(run)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from child_process.commands import Done, Runner, is_intact, runs, wait_until
+from child_process.commands import Done, Runner, is_intact, runs
 from files.small_disk import small_disk
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.operations.runs.close import close
 from runcard.operations.runs.rerun import plan_rerun
 from runcard.store import layout
 from runcard.store.runs import output_copies
+from waiting import wait_until
 
 
 def copies(done: Done) -> dict[str, bytes]:

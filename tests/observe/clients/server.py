@@ -104,7 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _head(self, answer: Answer, kind: str, length: int | None) -> None:
+        """Each request has a connection of its own: none is open when its test has ended."""
         self.send_response(answer.status)
+        self.send_header("connection", "close")
         extent = {"transfer-encoding": "chunked"} if length is None else {"content-length": str(length)}
         for name, value in {"content-type": kind, **extent, **answer.headers}.items():
             self.send_header(name, value)
