@@ -1,12 +1,12 @@
 """`runcard experiment delete`: asked for, complete, and remembered."""
 
+import contextlib
 import json
 import os
 import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,20 +44,16 @@ delete.delete_experiment("x")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An experiment with two runs, to be copied."""
     folder = tmp_path_factory.mktemp("made")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with contextlib.chdir(folder):
         os.makedirs("experiments/x/data")
         Path("experiments/x/config.yaml").write_text("experiment_id: exp-mine\n")
         Path("experiments/x/data/a.txt").write_text("a")
         record("x")
         record("x")
-        yield folder
-    finally:
-        os.chdir(before)
+    return folder
 
 
 @pytest.fixture
