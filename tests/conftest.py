@@ -5,7 +5,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from hypothesis import settings
 
 from checks.samples import written
 from runcard.cli.main import main
-from runcard.cli.verbosity import reset_verbosity
-from runcard.masking.user_patterns import use_patterns
 
 # How long something takes is for bench/ to say. Each run has the same examples; `--hypothesis-profile=explore` tries others.
 settings.register_profile("runcard", deadline=None, derandomize=True)
@@ -72,10 +70,8 @@ class Cli:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    yield Cli(monkeypatch, capsys)
-    reset_verbosity()
-    use_patterns(())
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(monkeypatch, capsys)
 
 
 Put = Callable[[str, object], Path]

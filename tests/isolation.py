@@ -20,6 +20,8 @@ from typing import TypeVar
 
 import pytest
 
+from runcard.cli.verbosity import reset_verbosity
+from runcard.masking.user_patterns import use_patterns
 from runcard.recording.heartbeat import HEARTBEAT
 from waiting import is_true_within
 
@@ -59,6 +61,8 @@ def _own_folder(_folders_of_worker: Path, request: pytest.FixtureRequest) -> Ite
     with pytest.MonkeyPatch.context() as patch:
         set_temporary_folder(patch, temporary)
         yield folder
+    reset_verbosity()  # of a command in this process
+    use_patterns(())
     left = before.left_behind(str(temporary))
     if not request.node.stash.get(_HAS_FAILED, False):
         shutil.rmtree(folder, ignore_errors=True)
