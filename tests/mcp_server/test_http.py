@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import runcard
+from conftest import Cli
 from mcp_server.answers import error_of
 from mcp_server.http_server import HELLO, HttpClient, HttpServer
 from runcard.local_http.access_token import is_bearer
@@ -260,30 +261,30 @@ def test_a_token_from_the_environment_is_used_and_not_printed(project: Path) -> 
 
 
 @pytest.mark.parametrize("token", ["short", "x" * 19, "with a space in the middle", "é" * 30, "x" * 1001])
-def test_a_weak_or_odd_token_is_refused(tmp_path: Path, token: str) -> None:
-    outcome = runcard("mcp", "--http", "--port", "0", cwd=tmp_path, env={"RUNCARD_MCP_TOKEN": token})
+@pytest.mark.usefixtures("here")
+def test_a_weak_or_odd_token_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    monkeypatch.setenv("RUNCARD_MCP_TOKEN", token)
+    outcome = cli("mcp", "--http", "--port", "0")
     assert outcome.code == 64
-    assert outcome.messages.startswith("Error: RUNCARD_MCP_TOKEN ")
-    assert token not in outcome.messages
+    assert outcome.err.startswith("Error: RUNCARD_MCP_TOKEN ")
+    assert token not in outcome.err
 
 
+@pytest.mark.usefixtures("here")
 def test_a_port_that_is_taken_and_an_address_of_another_machine_are_clear_errors(
-    tmp_path: Path, server: HttpServer
+    cli: Cli, server: HttpServer
 ) -> None:
-    taken = runcard("mcp", "--http", "--port", str(server.port), cwd=tmp_path)
+    taken = cli("mcp", "--http", "--port", str(server.port))
     assert taken.code != 0
-    assert f"cannot listen on 127.0.0.1:{server.port}: Address already in use" in taken.messages
-    assert "--port 0 takes a free one" in taken.messages
-    far = runcard("mcp", "--http", "--host", "192.0.2.1", "--port", "0", cwd=tmp_path)
-    assert "cannot listen on 192.0.2.1:0" in far.messages
+    assert f"cannot listen on 127.0.0.1:{server.port}: Address already in use" in taken.err
+    assert "--port 0 takes a free one" in taken.err
+    far = cli("mcp", "--http", "--host", "192.0.2.1", "--port", "0")
+    assert "cannot listen on 192.0.2.1:0" in far.err
     for host in ("no such host", "x" * 300, ""):
-        assert (
-            "is not an address of this machine"
-            in runcard("mcp", "--http", "--host", host, cwd=tmp_path).messages
-        )
-    alone = runcard("mcp", "--port", "1234", cwd=tmp_path)
+        assert "is not an address of this machine" in cli("mcp", "--http", "--host", host).err
+    alone = cli("mcp", "--port", "1234")
     assert alone.code == 64
-    assert "hint: add --http" in alone.messages
+    assert "hint: add --http" in alone.err
 
 
 def test_an_address_that_other_machines_reach_is_warned_about(tmp_path: Path) -> None:

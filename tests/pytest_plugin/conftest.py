@@ -1,5 +1,6 @@
 """Projects with tests that call models, run by pytest itself; the models are a server of this machine."""
 
+import gc
 import json
 import os
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ def ask(claude):
 """
 
 Report = dict[str, Any]
+_UNUSED = ("cacheprovider", "randomly", "schemathesis")  # plugins
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +49,8 @@ def one_server() -> Iterator[ModelServer]:
     load_modules()
     for public in ("load", "verify", "watch"):
         getattr(runcard, public)
+    gc.collect()
+    gc.freeze()  # a session inside a test collects garbage several times: not in these modules
     with serving() as found:
         yield found
 
@@ -76,7 +80,8 @@ class Project:
     def run(self, source: str, *arguments: str, apart: bool = False) -> pytest.RunResult:
         """Run a file of tests with `--runcard`; `apart`: in a process of its own."""
         self.pytester.makepyfile(test_it=source)
-        options = ["--runcard", f"--runcard-json={self._json}", "-p", "no:cacheprovider", *arguments]
+        without = [word for name in _UNUSED for word in ("-p", f"no:{name}")]
+        options = ["--runcard", f"--runcard-json={self._json}", *without, *arguments]
         run = self.pytester.runpytest_subprocess if apart else self.pytester.runpytest_inprocess
         return run(*options)
 
