@@ -1,8 +1,10 @@
 """A small project whose program makes files, and the commands that a person would type in it."""
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 PROGRAM = """
@@ -14,6 +16,21 @@ text = pathlib.Path("in/a.md").read_text()
 print("printed", len(text))
 sys.exit(int(os.environ.get("FAIL", "0")))
 """
+
+
+def once(project: Path, name: str, record: Callable[[], object]) -> None:
+    """Record in a new project, or put back what was recorded at that place for another test: a record has paths in it."""
+    kept, home = project.parent / name, Path(os.environ["HOME"])
+    if kept.exists():
+        shutil.rmtree(project)
+        shutil.rmtree(home)
+        copies = [(kept / "project", project), (kept / "home", home)]
+    else:
+        record()
+        kept.mkdir()
+        copies = [(project, kept / "project"), (home, kept / "home")]
+    for source, target in copies:
+        subprocess.run(["cp", "-a", source, target], check=True)
 
 
 def make_project(folder: Path) -> None:

@@ -10,14 +10,29 @@ from pathlib import Path
 import pytest
 
 import runcard as library
-from runs.rerun.projects import make_project, record, runcard
+from runs.rerun.projects import make_project, once, record, runcard
 from runs.runs import read
 
 
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workshop")
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    make_project(tmp_path / "project")
-    return tmp_path / "project"
+def project(workshop: Path) -> Path:
+    """A new project, at the same place for all tests."""
+    shutil.rmtree(workshop / "project", ignore_errors=True)
+    make_project(workshop / "project")
+    return workshop / "project"
+
+
+@pytest.fixture
+def first(project: Path) -> Path:
+    """The run of a project."""
+    once(project, "run", lambda: record(project))
+    (run,) = runs(project)
+    return run
 
 
 def runs(project: Path) -> list[Path]:
@@ -45,8 +60,7 @@ def _digest(run: Path) -> str:
     return sha256((run / "metadata.json").read_bytes()).hexdigest()
 
 
-def test_a_changed_input_is_told_first_and_shows_in_the_outputs(project: Path) -> None:
-    first = record(project)
+def test_a_changed_input_is_told_first_and_shows_in_the_outputs(project: Path, first: Path) -> None:
     (project / "in" / "a.md").write_text("hello world\n")
     done = runcard(project, "rerun", str(first))
     assert done.returncode == 2
@@ -57,8 +71,7 @@ def test_a_changed_input_is_told_first_and_shows_in_the_outputs(project: Path) -
     )
 
 
-def test_a_missing_input_is_told(project: Path) -> None:
-    first = record(project)
+def test_a_missing_input_is_told(project: Path, first: Path) -> None:
     (project / "in" / "a.md").unlink()
     done = runcard(project, "rerun", "--dry-run", str(first))
     assert (done.returncode, done.stderr) == (2, "Warning: input in/a.md is gone\n")
@@ -83,8 +96,7 @@ def test_another_commit_and_uncommitted_changes_are_told(project: Path) -> None:
     assert moved.stderr.startswith("Warning: git commit was ")
 
 
-def test_packages_that_differ_are_told(project: Path, tmp_path: Path) -> None:
-    first = record(project)
+def test_packages_that_differ_are_told(project: Path, first: Path, tmp_path: Path) -> None:
     extra = tmp_path / "site" / "demo_package-1.2.dist-info"
     extra.mkdir(parents=True)
     (extra / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-package\nVersion: 1.2\n")
@@ -92,8 +104,7 @@ def test_packages_that_differ_are_told(project: Path, tmp_path: Path) -> None:
     assert done.stderr == "Warning: package demo-package is new: 1.2\n"
 
 
-def test_a_dry_run_changes_nothing_and_says_what_it_would_do(project: Path) -> None:
-    first = record(project)
+def test_a_dry_run_changes_nothing_and_says_what_it_would_do(project: Path, first: Path) -> None:
     done = runcard(project, "rerun", "--dry-run", str(first))
     assert done.returncode == 0
     assert f"would run   {sys.executable} make.py" in done.stdout.splitlines()
@@ -104,8 +115,7 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(project: Path) -> N
     assert (plan["trusted"], plan["own"], plan["damage"]) == (True, True, None)
 
 
-def test_json_is_alone_on_stdout(project: Path) -> None:
-    first = record(project)
+def test_json_is_alone_on_stdout(project: Path, first: Path) -> None:
     (project / "in" / "a.md").write_text("other\n")
     done = runcard(project, "rerun", "--json", str(first))
     told = json.loads(done.stdout)
@@ -117,8 +127,7 @@ def test_json_is_alone_on_stdout(project: Path) -> None:
     assert "printed 6" in done.stderr
 
 
-def test_a_run_that_fails_now_and_did_not_before_is_an_error(project: Path) -> None:
-    first = record(project)
+def test_a_run_that_fails_now_and_did_not_before_is_an_error(project: Path, first: Path) -> None:
     assert runcard(project, "rerun", str(first), FAIL="3").returncode == 1
     failed = record(project, FAIL="3")
     assert runcard(project, "rerun", str(failed), FAIL="3").returncode == 0
@@ -127,8 +136,7 @@ def test_a_run_that_fails_now_and_did_not_before_is_an_error(project: Path) -> N
     assert "  exit code" in mended.stdout
 
 
-def test_the_new_run_can_go_elsewhere(project: Path) -> None:
-    first = record(project)
+def test_the_new_run_can_go_elsewhere(project: Path, first: Path) -> None:
     runcard(project, "rerun", "--outputs", "again", str(first))
     assert len(runs(project)) == 1
     assert len([path for path in (project / "again").iterdir() if path.name != ".runcard"]) == 1
@@ -149,8 +157,7 @@ def test_what_is_no_closed_run_is_an_error(project: Path) -> None:
         assert done.stderr.startswith(f"Error: {run.path} is still running")
 
 
-def test_a_document_without_a_command_says_so(project: Path) -> None:
-    first = record(project)
+def test_a_document_without_a_command_says_so(project: Path, first: Path) -> None:
     document = json.loads((first / "metadata.json").read_text())
     document["generation"]["command"] = None
     shutil.rmtree(first)
