@@ -57,21 +57,25 @@ VAGUE_FUNCTIONS = words(
 )
 
 
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @cache
 def modules() -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def definitions() -> list[Definition]:
+    return [node for tree in modules().values() for node in ast.walk(tree) if isinstance(node, Definition)]
+
+
 def classes() -> Iterator[str]:
-    for tree in modules().values():
-        yield from (node.name.lstrip("_") for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return (node.name.lstrip("_") for node in definitions() if isinstance(node, ast.ClassDef))
 
 
 def functions() -> Iterator[str]:
-    for tree in modules().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield node.name.strip("_")
+    return (node.name.strip("_") for node in definitions() if not isinstance(node, ast.ClassDef))
 
 
 def test_no_class_name_is_used_twice() -> None:

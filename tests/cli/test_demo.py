@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 VENDOR = "anthropic"
 
 
@@ -36,8 +38,25 @@ def document(folder: Path) -> dict[str, object]:
     return read
 
 
-def test_the_tour_goes_from_a_record_to_a_forgery_that_is_found(tmp_path: Path) -> None:
-    done = demo(tmp_path)
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder in which the tour was made, and what it printed."""
+    folder = tmp_path_factory.mktemp("tour")
+    return folder, demo(folder)
+
+
+@pytest.fixture
+def without_vendor(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """PYTHONPATH for somebody who has installed nothing but runcard; the vendor's library takes long to import."""
+    folder = tmp_path_factory.mktemp("hidden")
+    (folder / f"{VENDOR}.py").write_text("raise ImportError\n")
+    return str(folder)
+
+
+def test_the_tour_goes_from_a_record_to_a_forgery_that_is_found(
+    tour: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, done = tour
     assert done.returncode == 0, done.stdout
     commands = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
     assert [command.split()[1:3] for command in commands[:4]] == [
@@ -50,24 +69,21 @@ def test_the_tour_goes_from_a_record_to_a_forgery_that_is_found(tmp_path: Path) 
     assert "personas/ada.json: the file was changed [changed]" in done.stdout
     assert "\x1b" not in done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("$")) <= 130
-    told = document(tmp_path)
+    told = document(folder)
     assert told["costs"]["total_cost_usd"] > 0  # type: ignore[index]
     assert told["costs"]["token_source"] == "reported"  # type: ignore[index]  # noqa: S105 - where they come from
     assert told["token_usage"]["breakdown_by_model"][0]["calls"] == 2  # type: ignore[index]
 
 
-def test_what_it_tells_to_type_works(tmp_path: Path) -> None:
-    done = demo(tmp_path)
+def test_what_it_tells_to_type_works(tour: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = tour
     [check] = re.findall(r"^\$ (\(cd outputs.*\))   #", done.stdout, re.MULTILINE)
-    checked = subprocess.run(["bash", "-c", check], cwd=tmp_path, capture_output=True, text=True, check=True)
+    checked = subprocess.run(["bash", "-c", check], cwd=folder, capture_output=True, text=True, check=True)
     assert "personas/ada.json: OK" in checked.stdout
 
 
-def test_it_works_without_the_vendors_library(tmp_path: Path) -> None:
-    """As for somebody who has installed nothing but runcard."""
-    (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden" / f"{VENDOR}.py").write_text("raise ImportError\n")
-    done = demo(tmp_path, "there", PYTHONPATH=str(tmp_path / "hidden"))
+def test_it_works_without_the_vendors_library(tmp_path: Path, without_vendor: str) -> None:
+    done = demo(tmp_path, "there", PYTHONPATH=without_vendor)
     assert done.returncode == 0, done.stdout
     assert document(tmp_path / "there")["costs"]["total_cost_usd"] > 0  # type: ignore[index]
 
@@ -79,21 +95,21 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["mine.txt"]
 
 
-def test_without_a_name_it_makes_a_folder_beside_what_is_there(tmp_path: Path) -> None:
+def test_without_a_name_it_makes_a_folder_beside_what_is_there(tmp_path: Path, without_vendor: str) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    done = demo(tmp_path)
+    done = demo(tmp_path, PYTHONPATH=without_vendor)
     assert done.returncode == 0, done.stdout
     assert sorted(os.listdir(tmp_path)) == ["mine.txt", "runcard-demo"]
     assert "$ cd runcard-demo" in done.stdout
 
 
-def test_on_a_terminal_it_has_colours(tmp_path: Path) -> None:
+def test_on_a_terminal_it_has_colours(tmp_path: Path, without_vendor: str) -> None:
     master, slave = pty.openpty()
     own = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     child = subprocess.Popen(
         [sys.executable, "-m", "runcard", "demo"],
         cwd=tmp_path,
-        env=own | {"TERM": "xterm", "COLUMNS": "80"},
+        env=own | {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": without_vendor},
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from documents import samples
@@ -74,6 +74,30 @@ def check_loading(data: bytes, kind: str | None, *, valid: bool) -> None:
 @example(b"(:", "testplan")
 def test_random_bytes_are_examined(data: bytes, kind: str | None) -> None:
     check(data, kind)
+
+
+YAML = [
+    *"a(:-[]{}'\"|>*!%<,#?~=01 \n\t",
+    *("\n  ", "\n- ", ": ", "<<: ", "&a ", "*a", "\r\n", "---\n", "no", "1e400"),
+]
+YAML += [
+    "characteristics:\n- ",
+    "name: ",
+    "states: [",
+    "test_level: unit\n",
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "\U0001f600",
+]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.sampled_from(YAML), max_size=25).map("".join), st.sampled_from([None, "testplan"]))
+@example("characteristics:\n- name: no\n", None)
+def test_random_yaml_is_examined(text: str, kind: str | None) -> None:
+    assume(text.count("&a ") < 2)  # PyYAML takes an anchor once, YAML any number of times
+    check(text.encode(), kind)
 
 
 @settings(deadline=None, max_examples=100)

@@ -102,8 +102,13 @@ def test_a_cycle_is_found_at_the_parent_that_closes_it() -> None:
 @pytest.mark.parametrize(
     ("parents", "count"),
     [
-        pytest.param({f"i{n}": f"i{n // 2}" if n else None for n in range(20_000)}, 0, id="a tree"),
-        pytest.param(ring(20_000), 1, id="one cycle"),
+        pytest.param(
+            {f"i{n}": f"i{n // 2}" if n else None for n in range(20_000)},
+            0,
+            id="a tree",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(ring(20_000), 1, id="one cycle", marks=pytest.mark.long),
         pytest.param({f"i{n}": f"i{n ^ 1}" for n in range(5_000)}, 2_500, id="many cycles"),
     ],
 )

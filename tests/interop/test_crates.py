@@ -126,6 +126,7 @@ def test_roc_validator(cli: Cli, project: Path) -> None:
     assert all(found[name] for name in ("no-license", "no-instrument", "no-file"))
 
 
+@pytest.mark.long
 @pytest.mark.needs("validators")
 def test_cffconvert(project: Path) -> None:
     """The citations of random records pass; one without authors does not."""

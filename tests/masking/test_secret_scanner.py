@@ -3,6 +3,7 @@
 import random
 import re
 import string
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,7 @@ KEY = b"sk-ant-api03-" + b"Zq7" * 30
 PEM = b"-----BEGIN RSA PRIVATE KEY-----\n" + PEM_BODY + b"\n-----END RSA PRIVATE KEY-----\n"
 
 
+@cache
 def sample(prefix: KeyPrefix) -> bytes:
     """A text with a secret as the table describes it."""
     outside = next(char for char in " ?9&" + string.ascii_letters if not re.match(f"[{prefix.edge}]", char))

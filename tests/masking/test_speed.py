@@ -156,6 +156,7 @@ def test_a_header_inside_a_header_is_not_checked(unit: bytes, monkeypatch: pytes
     assert 0 < calls.count < 20
 
 
+@pytest.mark.long
 def test_memory_for_names_and_values_is_bounded() -> None:
     masker = Masker()
     for number in range(20_000):

@@ -22,6 +22,7 @@ def node(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_all_vectors_of_runs() -> None:
     done = node(PROGRAMS / "run_vectors.mjs")
     total = len(run_vectors.vectors("run"))

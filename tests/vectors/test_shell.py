@@ -38,6 +38,7 @@ def is_good(vector: Fields) -> bool:
     return bool(vector["intact"] and vector["complete"] and vector["signed"])
 
 
+@pytest.mark.long
 def test_what_is_not_good_is_never_called_good(tmp_path: Path) -> None:
     wrong = [v for v in run_vectors.vectors("run") if v["signed"] is not None and not is_good(v)]
     accepted = [v["name"] for v in wrong if check(run_vectors.copy_of(v, tmp_path))[0] == 0]

@@ -14,6 +14,7 @@ from plans.projects import RubyProject
 from plans.specs import test_merge
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.long
 SERVICE = """\
 module Billing
   class Checkout
@@ -233,7 +234,6 @@ def test_services_modules_and_private_methods_without_rails(cli: Cli, shop: Ruby
     _check(shop)
 
 
-@pytest.mark.long
 @pytest.mark.needs(
     "ruby-rspec-rails",
     "ruby-activerecord",

@@ -44,6 +44,7 @@ WRITERS = {
     "swaps its directory": "os.rename('sub', 'away'); os.symlink('/etc', 'sub'); os.unlink('sub'); os.rename('away', 'sub')",
     "makes and removes directories": "os.makedirs('x/y/z'); open('x/y/z/f', 'w').write('1'); os.unlink('x/y/z/f'); os.removedirs('x/y/z')",
 }
+QUICK = {"rewrites", "swaps for a link", "swaps its directory"}
 
 
 @contextlib.contextmanager
@@ -59,7 +60,10 @@ def busy(folder: Path, code: str) -> Iterator[None]:
             process.kill()
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    "writer",
+    [writer if writer in QUICK else pytest.param(writer, marks=pytest.mark.long) for writer in WRITERS],
+)
 def test_whatever_others_do_what_is_stored_has_the_digest_that_is_told(tmp_path: Path, writer: str) -> None:
     source = make(
         tmp_path / "ws",

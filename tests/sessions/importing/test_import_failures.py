@@ -29,7 +29,8 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["before", "within"])
 def test_an_import_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
     session_with_sub_agent(place / "home")
     fork(place / "home")

@@ -107,6 +107,7 @@ def test_processes_that_import_a_session_at_once_store_it_once(place: Path) -> N
     assert_clean(store)
 
 
+@pytest.mark.long
 def test_processes_that_import_a_growing_session_leave_its_newest_state(place: Path) -> None:
     session, store = Session(place), place / "artifacts"
     for _ in range(2):
