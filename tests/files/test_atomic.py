@@ -379,11 +379,12 @@ for number in itertools.count():
 """
 
 
-def test_a_reader_sees_a_whole_document_also_when_the_writer_is_killed(tmp_path: Path) -> None:
-    """Twenty writers are killed at odd moments; before and after the blow every document is whole."""
+@pytest.mark.parametrize("writers", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_a_reader_sees_a_whole_document_also_when_the_writer_is_killed(tmp_path: Path, writers: int) -> None:
+    """They are killed at odd moments; before and after the blow every document is whole."""
     path = tmp_path / "document"
     chance = random.Random(7)  # noqa: S311 - not a secret
-    for _ in range(20):
+    for _ in range(writers):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
             writer.stdout.readline()

@@ -202,7 +202,7 @@ def test_a_journal_that_changes_while_it_is_read_again_is_an_error(
 class Calls:
     """The lines of calls, made anew for each iteration."""
 
-    def __init__(self, payload: Callable[[int], Fields], count: int = 8_000) -> None:
+    def __init__(self, payload: Callable[[int], Fields], count: int = 2_000) -> None:
         self._payload, self._count = payload, count
 
     def __iter__(self) -> Iterator[Fields]:
@@ -217,7 +217,7 @@ class Calls:
             lambda number: call(number, response_id="chatcmpl-0", api="chat"),
             0,
         ),  # a server with one id for all
-        (lambda number: call(number // 2), 4_000),  # each response is reported twice
+        (lambda number: call(number // 2), 1_000),  # each response is reported twice
     ],
 )
 def test_a_fold_does_not_keep_the_calls(payload: Callable[[int], Fields], repeats: int) -> None:
@@ -229,8 +229,8 @@ def test_a_fold_does_not_keep_the_calls(payload: Callable[[int], Fields], repeat
         tracemalloc.stop()
     usage = document["token_usage"]
     assert usage.get("repeated_reports", 0) == repeats
-    assert sum(row["calls"] for row in usage["breakdown_by_step"]) == 8_000 - repeats
-    assert peak < 2 << 20  # 8,000 calls are 16 MB
+    assert sum(row["calls"] for row in usage["breakdown_by_step"]) == 2_000 - repeats
+    assert peak < 512 << 10  # 2,000 calls are 1.7 MB
 
 
 CLOSE = """

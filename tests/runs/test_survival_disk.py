@@ -217,7 +217,16 @@ with runcard.record(sys.argv[1], strict=True) as run:
 def synced_before_the_document(store: Path, waiting: int) -> list[str]:
     """What is synced in the directory of a run, in order, before its final document gets its name."""
     log = store.with_suffix(".calls")
-    command = ["strace", "-f", "-y", "-e", "trace=fsync,syncfs,rename,renameat,renameat2", "-o", str(log)]
+    command = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-e",
+        "trace=fsync,syncfs,rename,renameat,renameat2",
+        "-o",
+        str(log),
+    ]
     command += [sys.executable, "-c", RECORDS, str(store), str(waiting)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment(), timeout=60)
     if "ptrace" in done.stderr:
