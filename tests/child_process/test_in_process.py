@@ -60,9 +60,12 @@ def test_nothing_is_left_behind_in_the_process() -> None:
         ["sh", "-c", "kill -9 $$"],
         ["./missing"],
         ["/"],
-        ["sh", "-c", "sleep 9 &"],
+        ["sh", "-c", "sleep 600 & echo $! > orphan"],
     ):
         run(command, keep_secrets=True)
+    orphan = int(Path("orphan").read_text())  # it was adopted
+    os.kill(orphan, signal.SIGKILL)
+    os.waitpid(orphan, 0)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
     after = (sorted(os.listdir("/proc/self/fd")), threading.active_count(), signal.getsignal(signal.SIGCHLD))
     assert after == before

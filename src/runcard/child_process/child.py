@@ -52,7 +52,12 @@ class Child:
         prctl = _prctl()
         ready, self._release = os.pipe()
         self._error, error = os.pipe()
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError:
+            for descriptor in (ready, self._release, self._error, error):
+                os.close(descriptor)
+            raise
         if self.pid == 0:
             os.close(self._release)
             _run_in_child(command, environment, streams, mask, prctl, ready, error)

@@ -304,12 +304,17 @@ class JournalEvents(EventRecorder):
         """The name under which this process writes events; None as long as it has written none."""
         return None if self._journal is None else self._journal.head.writer
 
-    def discard(self) -> None:
-        """Remove the run, which is open, with all files in its directory."""
+    def release(self) -> None:
+        """Close the journal and stop the heartbeat: a run that was not ended is left for `runcard close`."""
         HEARTBEAT.end(self.run_id)
-        self.end_token_counts(0)
         if self._journal is not None:
             self._journal.close()
+
+    def discard(self) -> None:
+        """Remove the run, which is open, with all files in its directory."""
+        self.end_token_counts(0)
+        self.release()
+        if self._journal is not None:
             discard_run(self.path)
 
 

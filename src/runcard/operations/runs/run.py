@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         command_run.abandon(error)
         raise
     finally:
-        command_run.files.remove_config()
+        command_run.release()
 
 
 def _set_command(
@@ -202,6 +202,9 @@ class _CommandRun:
         self._cost: str | None = None
         self._problems: list[CannotRun | RuncardError] = []
         self._meter = CommandMeter(events, meter, self.warn, warnings.append)
+        self._opened = contextlib.ExitStack()
+        self._opened.callback(events.release)
+        self._opened.callback(self.files.remove_config)
 
     def prepare(
         self, patterns: Iterable[str], relations: Iterable[tuple[str, str, str]], *, keep_secrets: bool
@@ -213,6 +216,7 @@ class _CommandRun:
             keep_secrets=keep_secrets, from_terminal=os.isatty(_STDIN) and os.isatty(_STDOUT)
         )
         self._log = OutputLog(self._path, self._filters.make)
+        self._opened.callback(self._log.release)
         files, problems = inputs(patterns, self._directory)
         self._inputs = files
         if files:
@@ -265,12 +269,15 @@ class _CommandRun:
             return {}
 
     def _run_child(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
-        terminal = _open_terminal() if os.isatty(_STDOUT) else None
-        ends, streams = _connect_streams(terminal)
         adopt_orphans(wanted=True)
-        child = Child(command, environment, ends, signals.before)
-        for end in {ends.stdout, ends.stderr}:
-            os.close(end)
+        try:
+            return self._run_and_adopt(command, environment, signals)
+        finally:
+            adopt_orphans(wanted=False)
+
+    def _run_and_adopt(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
+        terminal = _open_terminal() if os.isatty(_STDOUT) else None
+        child, streams = _start_child(command, environment, signals, terminal)
         tree = ProcessTree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
         if self._meter.listener is not None:
@@ -292,7 +299,6 @@ class _CommandRun:
             tree.count(child.usage)
         working = tree.count_orphans()
         self._used = tree.resources()
-        adopt_orphans(wanted=False)
         if working:
             message = f"the command left {_count(working)} running, which may still write here"
             if self._meter.listener is not None:
@@ -312,6 +318,10 @@ class _CommandRun:
                 self._events.add_error(error)
         with contextlib.suppress(RuncardError, OSError):
             self._events.end(status, environment=self._environment(), used=self._used)
+
+    def release(self) -> None:
+        """Close what is still open, however the command ended."""
+        self._opened.close()
 
     def close(self) -> CommandResult:
         """Record how the command ended, and close the record."""
@@ -391,6 +401,24 @@ def _open_terminal() -> "Terminal":
     from runcard.child_process.terminal import Terminal  # noqa: PLC0415 - only if there is one
 
     return Terminal()
+
+
+def _start_child(
+    command: Command, environment: dict[str, str], signals: Signals, terminal: "Terminal | None"
+) -> tuple[Child, list[OutputStream]]:
+    """The command, not yet released, and its output."""
+    ends, streams = _connect_streams(terminal)
+    try:
+        return Child(command, environment, ends, signals.before), streams
+    except OSError:
+        for stream in streams:
+            stream.close()
+        if terminal is not None:
+            terminal.close()
+        raise
+    finally:
+        for end in {ends.stdout, ends.stderr}:
+            os.close(end)
 
 
 def _connect_streams(terminal: "Terminal | None") -> tuple[ChildStreams, list[OutputStream]]:

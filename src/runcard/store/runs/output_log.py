@@ -127,6 +127,10 @@ class OutputLog:
             self._file.close()
         return LogResult(self._total, self._is_cut, self._write_error, moved_to, was_removed)
 
+    def release(self) -> None:
+        """Close the files of a log that is not closed, and leave them as they are."""
+        self._file.close()
+
     def _remaining(self) -> Iterator[tuple[str, bytes]]:
         """The rest to write; before a tail the filters are fed a little more, to find secrets that reach into it."""
         lead = dict.fromkeys((stream for stream, _ in self._tail_pieces), _LEAD if self._is_cut else 0)
@@ -194,9 +198,12 @@ class _GuardedFile:
             os.close(target)
 
     def close(self) -> None:
-        os.close(self._named)
+        if self._named >= 0:
+            os.close(self._named)
+            self._named = -1
         if self._copy is not None:
             os.close(self._copy)
+            self._copy = None
 
 
 def _open_nameless(folder: str) -> int:
