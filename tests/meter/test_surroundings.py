@@ -84,8 +84,8 @@ def test_no_proxy_is_respected(upstream: ScriptedUpstream, tmp_path: Path) -> No
 def test_an_https_upstream_with_an_authority_of_ones_own(tmp_path: Path) -> None:
     authority = make_authority(tmp_path / "ca")
     with scripted_upstream(tls=authority.context) as upstream:
-        variables = {"SSL_CERT_FILE": str(authority.ca_file)}
-        run = run_program(tmp_path, upstream.url, "openai_mixed", **variables)
+        env = sdk_environment(tmp_path, upstream.url) | {"SSL_CERT_FILE": str(authority.ca_file)}
+        run = run_metered(_CALLS, env, tmp_path / "work")
         assert run.code == 0, run.err
         assert len(upstream.calls) == 3
         assert_equals(run, upstream)

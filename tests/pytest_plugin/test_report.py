@@ -12,6 +12,7 @@ import runcard
 from observe.clients import replies
 from observe.clients.server import Answer, ModelServer
 from pytest_plugin.conftest import CONFTEST, COST, Project, answers, store_names
+from runcard.pytest_plugin import summary
 from runcard.recording import current_run
 
 TWO_CALLS = """
@@ -368,11 +369,14 @@ def test_the_session_leaves_the_process_as_it_was(project: Project, monkeypatch:
     assert len(store_names(project.path / "outputs")) == 1
 
 
-def test_many_tests_are_cut_in_the_report_and_not_in_the_file(project: Project) -> None:
-    source = "import pytest\n@pytest.mark.parametrize('n', range(27))\ndef test_it(ask, n): ask()"
+def test_many_tests_are_cut_in_the_report_and_not_in_the_file(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_MOST_ROWS", 3)
+    source = "import pytest\n@pytest.mark.parametrize('n', range(5))\ndef test_it(ask, n): ask()"
     result = project.run(source)
     result.stdout.fnmatch_lines(
-        ["and 2 tests more that cost less: -v lists all", "total: $0.1215, 27 calls in 27 tests"]
+        ["and 2 tests more that cost less: -v lists all", "total: $0.0225, 5 calls in 5 tests"]
     )
-    assert len(project.report["tests"]) == 27
+    assert len(project.report["tests"]) == 5
     assert "lists all" not in project.run(source, "-v").stdout.str()
