@@ -1,12 +1,17 @@
 """Records with something in them that has to go, made once and copied."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import runcard
 from runcard.documents import chain
+from runcard.recording.run import JournalEvents
 from sessions.collecting.teams import COORDINATOR, lay_out, team
 from whole_ledgers import ledgers
 
@@ -17,7 +22,10 @@ OTHER_KEY = "ghp_" + "Ab1" * 12
 
 def record(store: Path) -> Path:
     """A closed run: its second event and two of its files have the secret, two others have keys."""
-    with runcard.record(store, model="m", provider="p", strict=True, keep_secrets=True) as run:
+    with (
+        environment_at_the_end(),
+        runcard.record(store, model="m", provider="p", strict=True, keep_secrets=True) as run,
+    ):
         run.log("page.read", who=CUSTOMER)
         run.log("page.left", key=KEY)
         (run.path / "notes.txt").write_text(f"met {CUSTOMER}\n")
@@ -28,6 +36,18 @@ def record(store: Path) -> Path:
         (run.path / "latest").symlink_to("deep")
         (run.path / "plain.txt").write_text("nothing to see\n")
     return run.path
+
+
+@contextmanager
+def environment_at_the_end() -> Iterator[None]:
+    """It is known after some time: its event would have another number in each run."""
+
+    def refuse(*_: object) -> None:
+        raise OSError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JournalEvents, "add_environment", refuse)
+        yield
 
 
 def collect(folder: Path) -> Path:

@@ -2,12 +2,14 @@
 
 import json
 import os
+import pty
 import sys
 from pathlib import Path
 
 import pytest
 
 import runcard
+from amendments.records import environment_at_the_end
 from archives.records import archives, events, judged, make_run, make_session, state
 from conftest import Cli
 from runcard.operations.amendments.amend import amend
@@ -108,8 +110,8 @@ def test_the_oldest_go_until_a_store_is_small_enough(here: Path, cli: Cli) -> No
 
 def test_a_size_limit_is_shown_with_the_sizes_of_the_stores(here: Path, cli: Cli) -> None:
     first, second = make_run(here / "outputs"), make_run(here / "outputs")
-    with runcard.record(here / "outputs", model="m", provider="p") as run:
-        (run.path / "large").write_bytes(b"x" * 5_000_000)
+    with environment_at_the_end(), runcard.record(here / "outputs", model="m", provider="p") as run:
+        (run.path / "large").write_bytes(b"x" * 4_990_000)
         *_, count, size = cli("prune", "--max-size", "9MB", "--dry-run").out.splitlines()
         assert count.startswith("1 to delete, 3.2 MB")
         assert size == "outputs: 11.3 MB now, 8.2 MB afterwards, within the limit of 9.0 MB"
@@ -228,8 +230,6 @@ def test_a_session_can_be_archived_right_after_collecting(
 
 def test_a_person_is_asked(here: Path) -> None:
     """At a terminal, only a yes deletes."""
-    import pty  # noqa: PLC0415
-
     run = make_run(here / "outputs")
     for answer, stays in ((b"n\n", True), (b"y\n", False)):
         pid, terminal = pty.fork()
@@ -242,6 +242,8 @@ def test_a_person_is_asked(here: Path) -> None:
                 said += data
         except OSError:
             pass  # the terminal ends with its program
+        finally:
+            os.close(terminal)
         _, status = os.waitpid(pid, 0)
         assert b"Permanently delete this?" in said
         assert (run.exists(), os.waitstatus_to_exitcode(status)) == (stays, 1 if stays else 0)
