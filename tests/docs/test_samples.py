@@ -25,7 +25,16 @@ EXAMPLES = sorted(
 # Their samples take more than about 1.5 seconds.
 LONG = {
     f"docs/{page}.md"
-    for page in ("amending", "analytics", "command-line", "pytest", "rerunning", "rspec", "running")
+    for page in (
+        "amending",
+        "analytics",
+        "command-line",
+        "pytest",
+        "rerunning",
+        "rspec",
+        "running",
+        "scaling",
+    )
 }
 SPOKEN = [
     pytest.param(page, marks=pytest.mark.long if name(page) in LONG else (), id=name(page))
