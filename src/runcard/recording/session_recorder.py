@@ -311,7 +311,10 @@ def started_instances(live: str) -> "list[tuple[str, JsonObject]]":
 
 
 def unrecorded(options: SessionOptions, error: Exception) -> SessionEvents:
-    """A session that is not recorded, so that the user's code can go on."""
+    """A session that is not recorded, so that the user's code can go on.
+
+    Its path is its own, and is never made: at the usual one there may be another session, which has nothing to do with it.
+    """
     hint = getattr(error, "hint", None)
     warn_caller(f"this session is not recorded: {error}{f'; {hint}' if hint else ''}")
     clock = Clock()
@@ -319,6 +322,7 @@ def unrecorded(options: SessionOptions, error: Exception) -> SessionEvents:
     document: JsonObject = {"team_session_id": options.session_id, "directory": name, "process": {}}
     start = LiveStart(options.session_id, name, clock.started, document)
     path = layout.live_session(os.path.abspath(options.store), options.session_id)
+    path = f"{path}.not-recorded-{uuid.uuid4().hex[:8]}"
     return SessionEvents(path, start, clock, None, modes=options.modes, strict=False, is_recorded=False)
 
 

@@ -14,6 +14,7 @@ import pytest
 import runcard
 from runcard.errors import RuncardWarning, StoreError, UsageError
 from runcard.operations.sessions.close_session import close_dead_session
+from runcard.recording.heartbeat import HEARTBEAT
 
 KEY = "sk-ant-api03-" + "a" * 93 + "AA"
 
@@ -170,6 +171,22 @@ def test_without_a_store_the_code_goes_on() -> None:
         worker.finish()
     with pytest.raises(runcard.RuncardError), runcard.Session("team-1", strict=True):
         pass
+
+
+def test_a_session_that_is_refused_leaves_the_open_one_of_its_id_alone() -> None:
+    first = runcard.Session("team-1").start()
+    first.start_instance("worker")
+    with pytest.warns(RuncardWarning, match="not recorded: the session team-1 is open already"):
+        second = runcard.Session("team-1").start()
+    assert not os.path.lexists(second.path)
+    assert second.finish() is None
+    assert list(HEARTBEAT._beats) == [f"session {first.path}"]
+    assert runcard.current_session() is first
+    with runcard.record() as run:
+        pass
+    first.finish()
+    document = json.loads((first.path / "metadata.json").read_bytes())
+    assert document["relations"] == [{"type": "run", "id": run.id}]
 
 
 def test_a_session_that_cannot_be_stored_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
