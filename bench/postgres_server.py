@@ -21,7 +21,7 @@ class PostgresServer:
     def __init__(self) -> None:
         self._binaries = _find_binaries()
         self._has_tables = False
-        self._folder = Path(tempfile.mkdtemp(prefix="runcard-pg-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="runcard-pg-", dir="/tmp"))
         self._folder.chmod(0o755)
         self._user = _other_user() if os.getuid() == 0 else None
         self.data = self._folder / "data"
@@ -35,7 +35,19 @@ class PostgresServer:
     def _run(self, name: str, *arguments: str) -> None:
         command = [str(self._binaries / name), "-D", str(self.data), *arguments]
         with open(self._folder / "log", "ab") as log:
-            subprocess.run(command, check=True, stdout=log, stderr=log, user=self._user, cwd="/", timeout=60)
+            subprocess.run(
+                command,
+                check=True,
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd="/",
+                env={
+                    **os.environ,
+                    "TMPDIR": str(self._folder),
+                },  # the server outlives a test that restarts it
+                timeout=60,
+            )
 
     def start(self) -> None:
         options = f"-k {self._folder} -h '' {_OPTIONS}"

@@ -21,11 +21,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "back_end" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("server_only"):
-        is_file_only = metafunc.definition.get_closest_marker("file_only") is not None
-        metafunc.parametrize(
-            "back_end", ["sqlite"] if is_file_only else ["sqlite", "postgres"], scope="session"
-        )
+    if "back_end" in metafunc.fixturenames:
+        is_only = {
+            name: metafunc.definition.get_closest_marker(f"{name}_only") for name in ("file", "server")
+        }
+        names = ["sqlite"] * (not is_only["server"]) + ["postgres"] * (not is_only["file"])
+        metafunc.parametrize("back_end", names, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -40,14 +41,20 @@ def server(postgres: PostgresServer) -> PostgresServer:
     return postgres
 
 
+@pytest.fixture(scope="session")
+def _server_of_back_end(back_end: str, request: pytest.FixtureRequest) -> PostgresServer | None:
+    """Of the session, so that the server is there before the test begins."""
+    return request.getfixturevalue("postgres") if back_end == "postgres" else None
+
+
 @pytest.fixture(autouse=True)
 def _catalog_of_back_end(
-    back_end: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    _server_of_back_end: PostgresServer | None,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By default, the settings name the catalog of this test."""
-    if back_end == "postgres":
-        server = request.getfixturevalue("postgres")
+    if _server_of_back_end is not None:
         is_new = request.node.get_closest_marker("new_server") is not None
-        monkeypatch.setenv(
-            "RUNCARD_CATALOG", server.empty_database() if is_new else server.cleared_database()
-        )
+        url = _server_of_back_end.empty_database if is_new else _server_of_back_end.cleared_database
+        monkeypatch.setenv("RUNCARD_CATALOG", url())

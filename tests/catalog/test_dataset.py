@@ -14,7 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import runcard
-from archives.remote.conftest import folder, proxy, s3_server, server, session_proxy
+from archives.remote.conftest import (
+    _storage_library,
+    folder,
+    proxy,
+    s3_server,
+    server,
+    session_proxy,
+    session_server,
+)
 from archives.remote.records_there import Server
 from conftest import Cli
 from runcard.catalog.months import MONTH_TABLES
@@ -22,7 +30,9 @@ from runcard.operations.catalog import export_dataset
 from runcard.views.table_files import parquet_blocks
 from sessions.build import AGENTS
 
-__all__ = ["folder", "proxy", "s3_server", "server", "session_proxy"]  # fixtures
+__all__ = [
+    "_storage_library", "folder", "proxy", "s3_server", "server", "session_proxy", "session_server",
+]  # fixtures  # fmt: skip
 
 DAYS = ("2026-09-30T23:59:59Z", "2026-10-01T00:00:00Z", "2026-10-15T12:00:00Z", "2026-11-01T00:00:00Z")
 

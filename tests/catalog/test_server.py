@@ -35,12 +35,6 @@ SECRET = "hunter2secretword"  # noqa: S105 - not one
 
 
 @pytest.fixture
-def back_end() -> str:
-    """These tests are about a server only."""
-    return "postgres"
-
-
-@pytest.fixture
 def url(server: PostgresServer) -> str:
     return server.empty_database()
 

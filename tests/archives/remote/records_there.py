@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import boto3
+
 from conftest import Cli
 
 
@@ -27,8 +29,6 @@ class Server:
     """The S3 server itself, without the proxy and without runcard."""
 
     def __init__(self, port: int) -> None:
-        import boto3  # noqa: PLC0415 - only these tests need it
-
         self.client: Any = boto3.client(
             "s3",
             endpoint_url=f"http://127.0.0.1:{port}",

@@ -8,29 +8,32 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from install_tools import CLIENTS
 
 from archives.records import state
 from archives.remote.records_there import archived, copied_to_other_host, found
 from conftest import Cli
+from needs import skip_without
+from s3_server import no_connections_left
+from waiting import wait_until
 
-_CLIENTS = Path(os.environ.get("RUNCARD_TEST_CLIENTS") or Path(__file__).parents[3] / ".clients")
+pytestmark = pytest.mark.long
 _ACCOUNT = "devstoreaccount1"
 _KEY = base64.b64encode(hashlib.sha512(b"a key of nobody").digest()).decode()
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
     """The port of an emulator, which is ended afterwards."""
-    program, node = _CLIENTS / "bin" / "azurite-blob", shutil.which("node") or _CLIENTS / "bin" / "node22"
-    if not program.exists():
-        pytest.skip("azurite is not installed: python scripts/install_clients.py")
-    folder = tmp_path_factory.mktemp("azure")
+    skip_without("npm programs")
+    program, node = CLIENTS / "bin" / "azurite-blob", shutil.which("node") or CLIENTS / "bin" / "node22"
+    folder = tmp_path / "azure"
+    folder.mkdir()
     log = folder / "log"
     options = [
         "--silent",
@@ -48,20 +51,20 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             cwd=folder,
             env={**os.environ, "AZURITE_ACCOUNTS": f"{_ACCOUNT}:{_KEY}"},
         )
-    try:
-        yield _port(log, process)
-    finally:
-        process.kill()
-        process.wait()
+    with no_connections_left():
+        try:
+            yield _port(log, process)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _port(log: Path, process: "subprocess.Popen[bytes]") -> int:
-    for _ in range(600):
-        if match := re.search(r"listens on http://127\.0\.0\.1:(\d+)", log.read_text()):
-            return int(match[1])
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
-    raise TimeoutError
+    pattern = re.compile(r"listens on http://127\.0\.0\.1:(\d+)")
+    wait_until(lambda: pattern.search(log.read_text()) or process.poll() is not None, "the emulator")
+    match = pattern.search(log.read_text())
+    assert match, log.read_text()
+    return int(match[1])
 
 
 @pytest.fixture

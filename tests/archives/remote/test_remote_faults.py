@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
 from archives.records import make_run, state
 from archives.remote.conftest import KEY_ID, SECRET
@@ -238,7 +239,7 @@ def test_credentials_of_a_profile_are_used(
 def test_a_large_archive_on_other_services_is_copied_with_a_condition(
     cli: Cli, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = pytest.importorskip("obstore.store").MemoryStore()
+    store = MemoryStore()
     monkeypatch.setattr("runcard.store.remote.bucket._open", lambda *_: store)
     monkeypatch.setattr("runcard.store.remote.upload._LARGE", 1 << 20)
     before, copy = state(run), copied_to_other_host(run, here / "other")
