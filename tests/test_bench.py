@@ -1,6 +1,5 @@
 """The table of the benchmarks: what it says of numbers that are given. Nothing is measured."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,9 +89,6 @@ def test_a_part_that_fails_costs_only_its_own_rows(
     assert "disk full, True" in printed.err
 
 
-def test_a_wrong_part_is_wrong_usage() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.run", "strtup"], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert done.returncode == 64
-    assert done.stderr.startswith("Error: unknown: strtup\n")
+def test_a_wrong_part_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["strtup"]) == 64
+    assert capsys.readouterr().err.startswith("Error: unknown: strtup\n")
