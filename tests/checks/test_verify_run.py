@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -247,12 +247,20 @@ def test_verifying_writes_nothing(cli: Cli, dead: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in dead.parent.rglob("*")} == before
 
 
+def change_line(journal: Path, change: Callable[[bytes], bytes]) -> int:
+    """Change the line of the program; its number, which depends on when the environment was observed."""
+    lines = journal.read_bytes().splitlines()
+    (number,) = (number for number, line in enumerate(lines) if b'"page.read"' in line)
+    lines[number] = change(lines[number])
+    journal.write_bytes(b"".join(line + b"\n" for line in lines))
+    return number + 1
+
+
 def test_the_chains_of_an_open_run_are_checked(cli: Cli, dead: Path) -> None:
-    journal = dead / "experiment.jsonl"
-    journal.write_bytes(journal.read_bytes().replace(b'"number":1', b'"number":2'))
+    number = change_line(dead / "experiment.jsonl", lambda line: line.replace(b'"number":1', b'"number":2'))
     done = cli("verify", dead)
     assert done.code == 1
-    assert "experiment.jsonl: line 2: the payload does not match its digest [chain]" in done.out
+    assert f"experiment.jsonl: line {number}: the payload does not match its digest [chain]" in done.out
 
 
 def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) -> None:
@@ -264,14 +272,15 @@ def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) ->
 
 
 def test_a_payload_that_is_gone_from_an_open_run_was_not_taken_out_in_the_open(cli: Cli, dead: Path) -> None:
-    journal = dead / "experiment.jsonl"
-    first, second = journal.read_bytes().splitlines()
-    line = json.loads(second)
-    del line["payload"], line["salt"]
-    journal.write_bytes(first + b"\n" + encode_json(line, COMPACT))
+    def take_out(raw: bytes) -> bytes:
+        line = json.loads(raw)
+        del line["payload"], line["salt"]
+        return encode_json(line, COMPACT).rstrip(b"\n")
+
+    number = change_line(dead / "experiment.jsonl", take_out)
     done = cli("verify", dead)
     assert done.code == 1
-    assert "experiment.jsonl: line 2: its payload was taken out [chain]" in done.out
+    assert f"experiment.jsonl: line {number}: its payload was taken out [chain]" in done.out
 
 
 def test_a_closed_run_that_says_it_is_open_is_found_by_the_ledger(cli: Cli, store: Path) -> None:
