@@ -1,5 +1,6 @@
 """A run that was killed ends with its last sign of life: its last event, its heartbeat, or its newest file."""
 
+import contextlib
 import json
 import os
 import signal
@@ -59,11 +60,11 @@ assert 'runcard-heartbeat' in after, after
 def has_beaten(process: subprocess.Popen[bytes], store: Path) -> bool:
     """Whether the run in a store has a heartbeat after its last event, and will write no other event of its own accord."""
     assert process.poll() is None
-    for heartbeat in store.glob(".runcard/heartbeats/2*"):
-        lines = (store / heartbeat.name / "experiment.jsonl").read_bytes().splitlines()
-        last = json.loads(lines[-1])
-        beat = json.loads(heartbeat.read_bytes() or b"{}")
-        return bool(last["event"] == ENVIRONMENT_OBSERVED and beat and beat["timestamp"] > last["timestamp"])
+    with contextlib.suppress(ValueError):  # what is being written
+        for heartbeat in store.glob(".runcard/heartbeats/2*"):
+            lines = (store / heartbeat.name / "experiment.jsonl").read_bytes().splitlines()
+            last, beat = json.loads(lines[-1]), json.loads(heartbeat.read_bytes())
+            return bool(last["event"] == ENVIRONMENT_OBSERVED and beat["timestamp"] > last["timestamp"])
     return False
 
 
