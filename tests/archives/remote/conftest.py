@@ -46,7 +46,6 @@ def proxy(session_proxy: ScriptedProxy, monkeypatch: pytest.MonkeyPatch) -> Iter
     session_proxy.reset()
     with no_connections_left():
         yield session_proxy
-        session_proxy.disconnect()
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,8 @@
 """A proxy in front of the S3 server: it counts requests and bytes, and fails as a test says."""
 
 import http.client
-import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -39,7 +37,6 @@ class ScriptedProxy:
         self.before: Callable[[Request], object] | None = None  # called before a request is passed on
         self._faults: list[tuple[Fault, list[int]]] = []
         self._lock = threading.Lock()
-        self._connections: set[socket.socket] = set()
         proxy = self
 
         class Handler(_Handler):
@@ -57,18 +54,6 @@ class ScriptedProxy:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-
-    def connected(self, connection: socket.socket) -> None:
-        with self._lock:
-            self._connections.add(connection)
-
-    def disconnect(self) -> None:
-        """Close the connections that clients keep for their next request."""
-        with self._lock:
-            connections, self._connections = self._connections, set()
-        for connection in connections:
-            with suppress(OSError):  # closed already
-                connection.shutdown(socket.SHUT_RDWR)
 
     def reset(self) -> None:
         self.requests.clear()
@@ -101,10 +86,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
-
-    def setup(self) -> None:
-        super().setup()
-        self.owner.connected(self.connection)
 
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -144,6 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             if name.lower() not in _HOP:
                 self.send_header(name, value)
         self.send_header("Content-Length", length or "0")
+        self.send_header("Connection", "close")  # or clients keep connections and threads for other tests
         self.end_headers()
         sent = data if keep is None else data[:keep]
         self.wfile.write(sent)
