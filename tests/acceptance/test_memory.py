@@ -10,6 +10,8 @@ import pytest
 FILES, ARCHIVED_FILES = 60_000, 150_000
 MOST, MOST_TO_COLLECT = 60, 75  # MiB; with all files in memory, more is needed
 
+pytestmark = pytest.mark.long
+
 PEAK = """
 import re, sys
 status = open("/proc/self/status").read()
@@ -95,19 +97,16 @@ def peak(script: str, *arguments: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_many_output_files_of_a_run_need_little_memory(tmp_path: Path) -> None:
     assert peak(CLOSE, str(tmp_path)) <= MOST
     assert peak(VERIFY, f"{tmp_path}/20*") <= MOST
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_many_files_of_a_session_need_little_memory(tmp_path: Path) -> None:
     assert peak(COLLECT, str(tmp_path)) <= MOST_TO_COLLECT
     assert peak(VERIFY, f"{tmp_path}/store/20*") <= MOST
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_an_archive_of_many_files_needs_little_memory(tmp_path: Path) -> None:
     arguments = str(tmp_path / "archive.tar.gz"), str(ARCHIVED_FILES)
     peak(ARCHIVE, *arguments)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from acceptance.command import RUNCARD, TIMEOUT, environment, runcard
 from checks import samples
 from conftest import Put
@@ -82,6 +84,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_a_migration_that_is_killed_leaves_the_old_or_the_new_document(put: Put) -> None:
     path = put("x.json", samples.big_team(300))
     old = path.read_bytes()

@@ -126,7 +126,6 @@ def test_wrong_usage_is_64(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert done.messages.startswith("Error: ")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
 def test_what_is_no_file_is_not_waited_for(project: RubyProject) -> None:
     project.folder.mkdir(parents=True)
     os.mkfifo(project.plan)

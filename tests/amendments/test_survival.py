@@ -56,7 +56,7 @@ def assert_explained(record: Path) -> None:
         assert is_explained or found["kind"] in {"amended", "withheld", "limits"}, found
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 @pytest.mark.parametrize("name", ["files", "events", "rule"])
 def test_a_redaction_that_was_killed_is_finished_by_the_next(
     name: str, moment: str, run: Path, tmp_path: Path
@@ -74,6 +74,7 @@ def test_a_redaction_that_was_killed_is_finished_by_the_next(
         assert_tidy(record)
 
 
+@pytest.mark.long
 def test_a_redaction_of_an_archive_that_was_killed_is_finished_by_the_next(run: Path, tmp_path: Path) -> None:
     packed = archive(run).archive
     secret = GONE["files"].encode()
@@ -92,7 +93,7 @@ def test_a_redaction_of_an_archive_that_was_killed_is_finished_by_the_next(run: 
         assert secret not in gzip.decompress(archive_in(store).read_bytes())
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 def test_a_migration_that_was_killed_is_finished_by_the_next(
     moment: str, session: Path, tmp_path: Path
 ) -> None:

@@ -55,7 +55,7 @@ def tidy(store: Path) -> bool:
     return all(name.startswith("ledger-") for name in own) and not list((store / "archive").glob("*/.*"))
 
 
-@pytest.mark.parametrize("moment", ["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "within"])
 @pytest.mark.parametrize("job", ["archive", "restore"])
 def test_killed_at_any_step_the_record_is_whole_in_one_place(place: Path, job: str, moment: str) -> None:
     record = small_run(place / "template")
@@ -91,6 +91,7 @@ def test_killed_at_any_step_the_record_is_whole_in_one_place(place: Path, job: s
     assert moment == "within" or {"fsync", "mkdir", "unlink" if job == "archive" else "symlink"} <= set(done)
 
 
+@pytest.mark.long
 def test_a_prune_killed_at_any_step_leaves_a_tombstone_or_the_record(place: Path) -> None:
     first, second = small_run(place / "template"), small_run(place / "template")
     archive(first)

@@ -108,7 +108,6 @@ def test_modes_that_the_umask_forbids_come_back(here: Path) -> None:
     assert {name: (record / "0" / name).stat().st_mode & 0o777 for name in modes} == modes
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not count what is read")
 def test_an_archive_is_read_once(here: Path) -> None:
     with runcard.record(here / "outputs", model="m", provider="p", strict=True) as run:
         (run.path / "large.bin").write_bytes(os.urandom(5 << 20))

@@ -88,6 +88,7 @@ def test_data_after_the_end_are_a_finding(made: Path, tmp_path: Path, what: str)
     assert not (tmp_path / "there").exists()
 
 
+@pytest.mark.long
 def test_zeros_after_the_end_are_not_all_read(made: Path, tmp_path: Path) -> None:
     """64 GiB of zeros in 64 MB: reading them would take minutes."""
     (tmp_path / "x.tar.gz").write_bytes((made / "plain.tar.gz").read_bytes() + zeros_member(1 << 30) * 64)
@@ -106,17 +107,17 @@ def our_member(data: bytes, start: int, *, length: int | None = None, size: int 
 
 
 LYING: dict[str, bytes] = {
-    "members that overlap": our_member(b"x", 0, length=8 << 20) * 100_000,
-    "members that hold nothing": our_member(b"", 0) * 100_000,
-    "headers that cannot be": our_member(b"x", 0, size=1 << 31) * 100_000,
-    "empty members of gzip": gzip.compress(b"") * 200_000,
-    "one byte in each member": b"".join(gzip.compress(bytes([65])) for _ in range(50_000)),
+    "members that overlap": our_member(b"x", 0, length=8 << 20),
+    "members that hold nothing": our_member(b"", 0),
+    "headers that cannot be": our_member(b"x", 0, size=1 << 31),
+    "empty members of gzip": gzip.compress(b""),
+    "one byte in each member": gzip.compress(b"A"),
 }
 
 
 @pytest.mark.parametrize("what", LYING)
 def test_members_that_lie_do_not_keep_a_command_busy(tmp_path: Path, what: str) -> None:
-    (tmp_path / "x.tar.gz").write_bytes(LYING[what] + bytes(9 << 20))
+    (tmp_path / "x.tar.gz").write_bytes(LYING[what] * 100_000 + bytes(9 << 20))
     done = runcard(tmp_path, "verify", "x.tar.gz", memory=MEMORY)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -181,6 +182,7 @@ def test_headers_that_lie_are_refused(made: Path, tmp_path: Path, what: str) -> 
     assert os.listdir(tmp_path) == ["x.tar.gz"]
 
 
+@pytest.mark.long
 def test_few_long_names_do_not_stand_for_folders_without_number(tmp_path: Path) -> None:
     """Each name of a megabyte needs half a million folders that the archive does not list."""
     deep = [pax(path_record(f"{NAME}/{n}{'/a' * 490_000}")) for n in range(40)]
@@ -189,6 +191,7 @@ def test_few_long_names_do_not_stand_for_folders_without_number(tmp_path: Path) 
     assert runcard(tmp_path, "verify", "x.tar.gz", memory=2 * MEMORY).returncode == 1
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_tiny_members_are_read_in_seconds(made: Path, tmp_path: Path) -> None:
     infos = (member(f"{NAME}/tiny/{n}") for n in range(100_000))
     foreign_archive(made / NAME, tmp_path / "x.tar.gz", infos)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tarfile
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -174,14 +173,13 @@ def empty_file(path: bytes) -> bytes:
     return tar.header(tar.TarMember(tar.FILE, path, 0, 0o644, 0, b""))
 
 
-def test_a_bundle_of_very_many_members_is_refused_in_seconds(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_bundle_of_very_many_members_is_refused_before_they_are_counted(tmp_path: Path) -> None:
     with open(tmp_path / "b.tar.gz", "wb") as target:
         for start in range(0, 900_000, 10_000):
             numbers = range(start, start + 10_000)
             target.write(gzipped(b"".join(empty_file(b"top/in/%d" % number) for number in numbers)))
-    begun = time.monotonic()
     assert_refused(tmp_path, tmp_path / "b.tar.gz", "100,000", "--max-files")
-    assert time.monotonic() - begun < 15  # three seconds on an idle machine
 
 
 def test_the_user_may_allow_more_members(bundle: Path, tmp_path: Path) -> None:

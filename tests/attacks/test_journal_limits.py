@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,16 +9,16 @@ from typing import Any
 import pytest
 
 import runcard
+from attacks.command_server import runcard as command
 from runcard.documents.run import size_limit
 from runcard.documents.run.events import INPUTS_ADDED
 from runcard.documents.run.size_limit import MOST
 from runcard.encoding.shorten import fitted, shortened, size
 from runcard.errors import UsageError
 from runcard.recording.recorder import events_of
-from runs.harness import assert_closed, document_of, environment, lines_of, runs_of, warnings_of
+from runs.harness import assert_closed, document_of, lines_of, runs_of, warnings_of
 
 MIB = 1 << 20
-RUNCARD = (sys.executable, "-m", "runcard")
 
 
 def assert_good(place: Path) -> Path:
@@ -28,9 +26,7 @@ def assert_good(place: Path) -> Path:
     (run,) = runs_of(place / "outputs")
     assert_closed(place / "outputs", runs=1)
     runcard.load(run / "metadata.json")
-    done = subprocess.run(
-        [*RUNCARD, "validate", run / "metadata.json"], env=environment(), capture_output=True, check=False
-    )
+    done = command(place, "validate", run / "metadata.json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert max(map(len, (run / "experiment.jsonl").read_bytes().splitlines(keepends=True))) <= MIB
     return run
@@ -40,29 +36,35 @@ def events(run: Path, name: str) -> list[dict[str, Any]]:
     return [line for line in lines_of(run) if line["event"] == name]
 
 
-def test_an_event_of_70_mib_is_cut_and_marked(place: Path) -> None:
+SIZES = [2, pytest.param(70, marks=pytest.mark.long)]  # MiB
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_event_of_many_mib_is_cut_and_marked(place: Path, size: int) -> None:
     with runcard.record("outputs", strict=True) as run:
-        run.log("huge", text="x" * (70 * MIB), number=7, nested={"deep": ["y" * (3 * MIB), 1.5]})
+        run.log("huge", text="x" * (size * MIB), number=7, nested={"deep": ["y" * (3 * MIB), 1.5]})
         run.log("after", text="small")
     recorded = assert_good(place)
     (line,) = events(recorded, "huge")
-    assert line["truncated"]["original_bytes"] > 73 * MIB
+    assert line["truncated"]["original_bytes"] > (size + 3) * MIB
     assert line["payload"]["number"] == 7
     assert line["payload"]["nested"]["deep"][1] == 1.5
-    assert line["payload"]["text"].endswith(f"… [cut: {70 * MIB:,} characters]")
+    assert line["payload"]["text"].endswith(f"… [cut: {size * MIB:,} characters]")
     assert len(line["payload"]["text"]) > MIB // 10
     assert "truncated" not in events(recorded, "after")[0]
     assert warnings_of(recorded) == ["truncated"]
 
 
-def test_an_error_message_of_70_mib_is_cut(place: Path) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_an_error_message_of_many_mib_is_cut(place: Path, size: int) -> None:
     with runcard.record("outputs", strict=True) as run:
-        run.add_error("é" * (70 * MIB))
+        run.add_error("é" * (size * MIB))
     recorded = assert_good(place)
     (error,) = document_of(recorded)["errors"]
-    assert "… [cut: 73,400,320 characters]" in error["message"]
+    assert f"… [cut: {size * MIB:,} characters]" in error["message"]
 
 
+@pytest.mark.long
 def test_a_configuration_of_20_mib_is_cut_when_the_run_begins(place: Path) -> None:
     config = {"prompt": "p" * (19 * MIB), "seed": 7, "many": {f"k{n}": n for n in range(20_000)}}
     with warnings.catch_warnings(record=True) as caught:
@@ -111,6 +113,7 @@ def test_the_name_of_an_event_is_cut_as_well(place: Path) -> None:
     assert [line["payload"] for line in lines_of(recorded) if line["event"].startswith("nnn")] == [{"a": 1}]
 
 
+@pytest.mark.long
 def test_too_many_members_and_a_thousand_levels_are_cut(place: Path) -> None:
     deep: Any = list(range(20_000))
     for _ in range(900):
@@ -125,6 +128,7 @@ def test_too_many_members_and_a_thousand_levels_are_cut(place: Path) -> None:
     assert warnings_of(recorded) == ["truncated", "truncated"]
 
 
+@pytest.mark.long
 def test_errors_that_add_up_to_more_than_can_be_read_are_cut_in_the_document_alone(place: Path) -> None:
     with runcard.record("outputs", strict=True) as run:
         for number in range(100):

@@ -196,6 +196,7 @@ for child in children:
 """
 
 
+@pytest.mark.long
 def test_memory_of_several_processes_adds_up(runner: Runner) -> None:
     _, peak = used(runner, WORKERS)
     assert 300 * MIB < peak < 450 * MIB
@@ -211,6 +212,7 @@ time.sleep(1.5)
 """
 
 
+@pytest.mark.long
 def test_memory_that_is_shared_counts_once(runner: Runner) -> None:
     _, peak = used(runner, SHARED)
     assert 200 * MIB < peak < 300 * MIB

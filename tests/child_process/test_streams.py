@@ -62,6 +62,7 @@ def memory_peak(pid: int) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
+@pytest.mark.long
 def test_a_gigabyte_needs_no_more_memory_and_leaves_head_and_tail(runner: Runner) -> None:
     """A thousandth of it is checked byte by byte; the rest only has to arrive."""
     size = 1 << 30
@@ -162,6 +163,7 @@ def test_what_a_command_leaves_behind_does_not_hold_it_up(runner: Runner) -> Non
     assert done.warnings == ["still-running"]
 
 
+@pytest.mark.long
 def test_what_a_daemon_prints_without_end_does_not_hold_it_up(runner: Runner) -> None:
     done = runner("--", "sh", "-c", "yes & exit 4")
     assert done.code == 4
