@@ -167,6 +167,7 @@ def test_a_document_of_nothing_but_its_telling_key_is_a_finding(key: str, value:
     assert report.valid is (key == "archived_runs" and value == b"[]")
 
 
+@pytest.mark.long
 def test_20_000_instances_are_checked(put: Put) -> None:
     path = put("x.json", samples.big_team(20_000))
     done = runcard("validate", path)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import runcard
+import runcard as library
+from attacks.command_server import runcard
 from runs.harness import assert_closed, document_of, environment, runs_of, warnings_of
-
-RUNCARD = (sys.executable, "-m", "runcard")
 
 RACE = """
 import sys, runcard
@@ -27,8 +26,7 @@ def experiment_file(place: Path) -> Path:
 
 
 def run(place: Path) -> "subprocess.CompletedProcess[str]":
-    command = [*RUNCARD, "run", "--quiet", "--", "sh", "-c", "exit 3"]
-    done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, check=False)
+    done = runcard(place, "run", "--quiet", "--", "sh", "-c", "exit 3")
     assert done.returncode == 3, done.stderr
     return done
 
@@ -74,7 +72,7 @@ def test_what_is_not_a_file_is_left_alone_with_a_warning(place: Path, kind: str)
         os.mkfifo(path)
     done = run(place)
     assert done.stderr == (f"Warning: {path} is not a regular file: the experiment of the run is unknown\n")
-    with pytest.warns(runcard.RuncardWarning, match="is not a regular file"), runcard.record("outputs"):
+    with pytest.warns(library.RuncardWarning, match="is not a regular file"), library.record("outputs"):
         pass
     assert experiment_ids(place) == {None}
     assert mine.read_text() == "exp-mine"

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from attacks.command_server import runcard
 
 PEM_BODY = "\n".join(["MIIEpAIBAAKCAQEAqKpRgnn6yq2k8Zt0vW3nXyBq7Lr1DfHs5Jm9TcGuEwPxVbRa"] * 20)
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{PEM_BODY}\n-----END RSA PRIVATE KEY-----\n"
@@ -73,10 +73,7 @@ def collect(folder: Path, files: Mapping[str, str | bytes], *options: str) -> Co
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data.encode() if isinstance(data, str) else data)
     (folder / "spec.json").write_text(json.dumps(SPEC))
-    command = [sys.executable, "-c", "import sys; from runcard.cli.main import main; sys.exit(main())"]
-    ended = subprocess.run(
-        [*command, "collect", "spec.json", *options], cwd=folder, capture_output=True, text=True, check=False
-    )
+    ended = runcard(folder, "collect", "spec.json", *options)
     return Collected(ended.returncode, ended.stderr, Path(ended.stdout.strip()))
 
 
@@ -119,6 +116,7 @@ class TestInOrdinaryFiles:
         collected = collect(tmp_path, files)
         assert set(collected.omissions) == set(files)
 
+    @pytest.mark.long
     def test_many_files_are_searched_by_helper_processes_as_well(self, tmp_path: Path) -> None:
         files = {f"{number // 100}/{number}.txt": f"{number}\n" * 50 for number in range(4000)}
         leaks = {f"{number // 100}/{number}.txt" for number in range(7, 4000, 100)}

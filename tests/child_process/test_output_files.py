@@ -222,6 +222,7 @@ os.symlink("x", b"rl\x1b[2J")
     assert is_intact(done.run)
 
 
+@pytest.mark.long
 def test_thousands_of_files_are_copied(runner: Runner) -> None:
     code = "import os\nfor n in range(3000):\n os.makedirs(f'r/{n % 10}', exist_ok=True); open(f'r/{n % 10}/{n}', 'w').write(str(n))"
     done = runner.python(code, options=["--output", "r"])

@@ -394,9 +394,13 @@ def test_a_repository_inside_that_git_does_not_know_has_no_digest(repository: Re
     assert (found["dirty"], found["diff_sha256"]) == (True, None)
 
 
-def test_ten_thousand_untracked_files_and_one(repository: Repository) -> None:
+@pytest.mark.parametrize("most", [100, pytest.param(changes.MAX_FILES, marks=pytest.mark.long)])
+def test_as_many_untracked_files_as_are_hashed_and_one(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(changes, "MAX_FILES", most)
     (repository.path / "many").mkdir()
-    for number in range(10_000):
+    for number in range(most):
         (repository.path / "many" / f"{number}.txt").write_text(str(number))
     found = git(repository.path, timeout=60)
     assert found is not None
