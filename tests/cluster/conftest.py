@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.dask_processes import DaskProcesses
+from cluster.dask_processes import DaskProcesses, start_dask_library
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _dask_library() -> None:
+    start_dask_library()
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,26 @@
 """A scheduler and two workers, each a process of its own, as an administrator starts them."""
 
 import contextlib
+import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
+from multiprocessing import resource_tracker
 from pathlib import Path
+
+import distributed.utils
+
+from waiting import wait_until
 
 TESTS = Path(__file__).parents[1]
 _PATIENCE = 60  # seconds
+
+
+def start_dask_library() -> None:
+    """The first use of Dask starts a process and a thread that stay."""
+    resource_tracker.ensure_running()
+    distributed.utils._offload_executor.submit(int).result()
 
 
 class DaskProcesses:
@@ -18,19 +28,21 @@ class DaskProcesses:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        self._port = "0"  # the scheduler chooses one, and has the same when it is started again
         self._processes: list[subprocess.Popen[bytes]] = []
 
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self._port}"
+
     def start(self) -> None:
-        host, port = self.address.removeprefix("tcp://").split(":")
-        self._dask("scheduler", "--host", host, "--port", port, "--no-dashboard")
+        file = self._folder / "scheduler.json"
+        file.unlink(missing_ok=True)
+        options = ("--host", "127.0.0.1", "--port", self._port, "--scheduler-file", str(file))
+        self._dask("scheduler", *options, "--no-dashboard")
+        wait_until(lambda: file.exists() and file.read_bytes().endswith(b"}"), "the scheduler", _PATIENCE)
+        self._port = json.loads(file.read_bytes())["address"].rpartition(":")[2]
         self._dask("worker", self.address, "--nworkers", "2", "--nthreads", "1", "--no-dashboard")
-        deadline = time.monotonic() + _PATIENCE
-        while not self._answers():
-            assert time.monotonic() < deadline, "the scheduler does not start"
-            time.sleep(0.1)
 
     def _dask(self, *arguments: str) -> None:
         environment = os.environ | {
@@ -50,12 +62,6 @@ class DaskProcesses:
                     process_group=0,
                 )
             )
-
-    def _answers(self) -> bool:
-        host, port = self.address.removeprefix("tcp://").split(":")
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
-            return True
-        return False
 
     def stop(self) -> None:
         """Kill the scheduler, and end the workers, which have semaphores to remove."""

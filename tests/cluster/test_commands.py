@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ FORMS = pytest.mark.parametrize("form", [["--json"], []], ids=["json", "text"])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project and the home of its user, made once."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
@@ -29,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "project").mkdir()
         patch.chdir(folder / "project")
         make_project(folder / "project")
-        yield folder
+    return folder
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_workers_that_die_lose_nothing_and_nothing_counts_twice(dask: DaskProces
     assert len(callers[7]) > 1
 
 
+@pytest.mark.long
 def test_the_scheduler_may_be_restarted_and_one_that_stays_away_is_an_error(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
-needs_chromium = pytest.mark.skipif(
-    not os.path.exists(CHROMIUM), reason="NOT TESTED: the page in a browser, since Chromium is not installed"
-)
 
 
 def make_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -9,11 +9,11 @@ from playwright.sync_api import Browser, Page, expect
 
 import runcard
 from acceptance.command import RUNCARD
-from web.chromium import needs_chromium, open_view
+from web.chromium import open_view
 from web.page_server import PageThread
 from web.sample_records import SESSION, record_run, write_session
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, pytest.mark.needs("chromium")]
 
 
 def test_the_first_day_from_an_empty_page_to_a_transcript(tab: Page, place: Path) -> None:

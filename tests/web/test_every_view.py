@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pytest
+from install_tools import CLIENTS
 from playwright.sync_api import Browser, Page, expect
 
 import runcard
@@ -14,13 +15,12 @@ from runcard.plans.known_projects import note_project
 from runcard.web.compare import compare_url
 from runcard.web.experiment import experiment_url
 from runcard.web.plan import plan_url
-from web.chromium import make_place, needs_chromium, open_view
+from web.chromium import open_view
 from web.page_server import PageThread
 from web.sample_records import SESSION, import_session, record_run
 
-pytestmark = needs_chromium
-_CLIENTS = Path(os.environ.get("RUNCARD_TEST_CLIENTS") or Path(__file__).parents[2] / ".clients")
-_AXE = _CLIENTS / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = [pytest.mark.long, pytest.mark.needs("chromium")]
+_AXE = CLIENTS / "node_modules" / "axe-core" / "axe.min.js"
 _CONTROLS = 'a[href], button, input:not([type="hidden"]), select, summary, [tabindex="0"]'
 
 
@@ -32,41 +32,34 @@ class ServedViews(NamedTuple):
     paths: list[str]
 
 
-@pytest.fixture(autouse=True)
-def home() -> None:
-    """All tests here share the home of the records, instead of one for each."""
-
-
-@pytest.fixture(scope="module")
-def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedViews]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        place = make_place(tmp_path_factory.mktemp("views"), monkeypatch)
-        runs = [
-            record_run(temperature=number / 10, mode="ab"[number], text="a-word-without-a-space" * 30)
-            for number in range(2)
-        ]
-        import_session(place.parent / "home")
-        with runcard.Session("plain") as session:
-            worker = session.start_instance("worker")
-            worker.log("a line of a log that is longer than a phone is wide " * 3)
-            worker.finish()
-        plan = RubyProject(place).write()
-        note_project(str(place))
-        rows = [{"id": run.id, "path": os.path.abspath(run.path)} for run in runs]
-        lists = ("records", "runs", "sessions", "instances", "calls", "plans", "experiments")
-        paths = [
-            *("/", *(f"/{what}" for what in lists), f"/runs/{runs[0].id}", f"/sessions/{SESSION}"),
-            *(f"/sessions/{SESSION}/agents/main", "/sessions/plain/agents/worker", plan_url(str(plan))),
-            *(
-                compare_url(*rows),
-                experiment_url("personas"),
-                "/costs",
-                "/runs/none",
-                "/runs?columns=id,cost",
-            ),
-        ]
-        with PageThread() as server:
-            yield ServedViews(server.url, runs[0].id, paths)
+@pytest.fixture
+def views(place: Path) -> Iterator[ServedViews]:
+    runs = [
+        record_run(temperature=number / 10, mode="ab"[number], text="a-word-without-a-space" * 30)
+        for number in range(2)
+    ]
+    import_session(place.parent / "home")
+    with runcard.Session("plain") as session:
+        worker = session.start_instance("worker")
+        worker.log("a line of a log that is longer than a phone is wide " * 3)
+        worker.finish()
+    plan = RubyProject(place).write()
+    note_project(str(place))
+    rows = [{"id": run.id, "path": os.path.abspath(run.path)} for run in runs]
+    lists = ("records", "runs", "sessions", "instances", "calls", "plans", "experiments")
+    paths = [
+        *("/", *(f"/{what}" for what in lists), f"/runs/{runs[0].id}", f"/sessions/{SESSION}"),
+        *(f"/sessions/{SESSION}/agents/main", "/sessions/plain/agents/worker", plan_url(str(plan))),
+        *(
+            compare_url(*rows),
+            experiment_url("personas"),
+            "/costs",
+            "/runs/none",
+            "/runs?columns=id,cost",
+        ),
+    ]
+    with PageThread() as server:
+        yield ServedViews(server.url, runs[0].id, paths)
 
 
 def _serious(page: Page, rules: list[str]) -> list[tuple[str, list[str]]]:
@@ -80,9 +73,8 @@ def _serious(page: Page, rules: list[str]) -> list[tuple[str, list[str]]]:
     ]
 
 
+@pytest.mark.needs("npm programs")
 def test_no_view_has_a_serious_violation(browser: Browser, views: ServedViews) -> None:
-    if not _AXE.exists():
-        pytest.skip("NOT TESTED: axe-core, since it is not installed: scripts/install_clients.py")
     context = browser.new_context(color_scheme="light", reduced_motion="reduce")
     page = context.new_page()
     for path in views.paths:

@@ -1,7 +1,6 @@
 """The first page: on the first day, and later."""
 
 import subprocess
-import time
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -10,6 +9,7 @@ import runcard
 from acceptance.command import RUNCARD
 from runcard.local_http.listener import HttpListener
 from runcard.web.pages import code_marks
+from waiting import wait_until
 from web.sample_records import SESSION, record_run, write_session
 
 
@@ -26,10 +26,8 @@ def test_the_first_day_offers_what_the_tools_have_stored(
         page.post("/import/claude-code", headers={"origin": listener.url, "hx-request": "true"}).status_code
         == 200
     )
-    deadline = time.monotonic() + 30
-    while "Importing" in (text := page.get("/import").text) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert "1 session imported" in text
+    wait_until(lambda: "Importing" not in page.get("/import").text, "the import")
+    assert "1 session imported" in page.get("/import").text
     assert SESSION in page.get("/").text
     assert "all imported" in page.get("/home/transcripts").text
 

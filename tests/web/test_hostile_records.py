@@ -5,6 +5,7 @@ import shutil
 import threading
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import runcard
@@ -13,11 +14,11 @@ from runcard.plans.known_projects import note_project
 from runcard.web.experiment import experiment_url
 from runcard.web.plan import plan_url
 from runcard.web.static_file import static_page
-from web.chromium import needs_chromium, open_view
+from web.chromium import open_view
 from web.page_server import PageThread
 from web.sample_records import SESSION, import_session, record_run
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.long, pytest.mark.needs("chromium")]
 _HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'`{{7*7}}\u202e"
 _MARKDOWN = (
     f"# {_HOSTILE}\n[a](javascript:window.hacked=1) [b](data:text/html,<script>window.hacked=1</script>) "

@@ -89,6 +89,9 @@ class WorkerCluster:
     def __init__(self, workers: int | None, address: str | None) -> None:
         self._workers, self._address = workers, address
         self._own: Any = None  # a LocalCluster
+        self._environment: dict[
+            str, str | None
+        ] = {}  # variables that Dask sets here for its workers: the values before
         self._client: Client | None = None
         self._numbers = count()
         self._left = _RECONNECTIONS
@@ -107,6 +110,7 @@ class WorkerCluster:
     def _start_own(self, distributed: Any) -> None:  # noqa: ANN401 - Dask has no types
         import dask  # noqa: PLC0415 - see above
 
+        before = dict(os.environ)
         try:
             with _no_interrupts(), dask.config.set({"distributed.worker.profile.enabled": False}):
                 self._own = distributed.LocalCluster(
@@ -121,6 +125,9 @@ class WorkerCluster:
             raise ClusterError(
                 f"the workers do not start: {error}", hint="pass a smaller number, or leave out --workers"
             ) from error
+        finally:
+            changed = (name for name, value in os.environ.items() if before.get(name) != value)
+            self._environment = {name: before.get(name) for name in changed}
 
     def _connected(self, distributed: Any, patience: float) -> Client:  # noqa: ANN401 - see above
         try:
@@ -162,6 +169,12 @@ class WorkerCluster:
         if own is not None:
             with suppress(OSError, RuntimeError, TimeoutError):
                 own.close()
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._environment = {}
 
     # The work.
 
