@@ -44,6 +44,7 @@ WORDS: dict[str, Callable[[Path], str]] = {
     "latest": lambda _: "@latest",
     "latest of a store": lambda _: "outputs/@latest",
 }
+NEWER = "2026-01-03_101112"
 NOT_LIVE = {"restore", "extract"}  # they need an archive
 ids: dict[str, str] = {}
 
@@ -73,17 +74,26 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(two_runs: Path, here: Path) -> Path:
     """Two runs of a command; the newer one."""
     shutil.copytree(two_runs, here / "outputs")
-    return here / "outputs" / "2026-01-03_101112"
+    return here / "outputs" / NEWER
+
+
+@pytest.fixture(scope="module")
+def stores(two_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The store with its newer run live, and one where it is archived."""
+    archived = tmp_path_factory.mktemp("archived") / "outputs"
+    shutil.copytree(two_runs, archived)
+    archive(archived / NEWER, force=True)
+    return {"live": two_runs, "archived": archived}
 
 
 @pytest.mark.parametrize("state", ["live", "archived"])
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_finds_a_record_by_every_word(
-    cli: Cli, run: Path, command: str, word: str, state: str
+    cli: Cli, stores: dict[str, Path], here: Path, command: str, word: str, state: str
 ) -> None:
-    if state == "archived":
-        archive(run, force=True)
+    shutil.copytree(stores[state], here / "outputs")
+    run = here / "outputs" / NEWER
     named = WORDS[word](run)
     done = cli(*(part.format(named) for part in COMMANDS[command]))
     if state == "live" and command in NOT_LIVE:

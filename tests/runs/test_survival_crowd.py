@@ -69,6 +69,7 @@ def test_fifty_processes_in_one_second_get_fifty_directories(place: Path) -> Non
     assert len({run.name[:17] for run in runs_of(place / "outputs")}) < 50  # of the same second
 
 
+@pytest.mark.long
 def test_twenty_processes_with_many_runs_each_lose_none(place: Path) -> None:
     (report,) = harness("runs.harness_crowd", place / "outputs", "20", "5")
     assert report["codes"] == [0] * 20
