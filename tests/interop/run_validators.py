@@ -1,6 +1,6 @@
 """Check crates with roc-validator and citations with cffconvert, without a network: `python run_validators.py PATH...`.
 
-It runs in an environment that has both, see scripts/install_validators.py. It prints a JSON object: the problems of each crate, of
+It runs in an environment that has both, see scripts/install_tools.py. It prints a JSON object: the problems of each crate, of
 the severity REQUIRED, and of each `.cff` file. The contexts of JSON-LD come from files beside this one.
 """
 
