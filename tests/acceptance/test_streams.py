@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -156,6 +155,14 @@ def test_short_work_shows_no_progress(put: Put) -> None:
     assert "\x1b" not in seen
 
 
+AT_ONCE = """
+import sys
+from runcard.cli import main, progress
+progress._PATIENCE = 0.0  # all work is long
+sys.exit(main.main())
+"""
+
+
 def test_long_work_shows_progress_on_a_terminal_and_leaves_no_trace_of_it(put: Put, tmp_path: Path) -> None:
     path, fifo = put("x.json", samples.team()), tmp_path / "slow"
     os.mkfifo(fifo)
@@ -163,12 +170,11 @@ def test_long_work_shows_progress_on_a_terminal_and_leaves_no_trace_of_it(put: P
 
     def write_slowly() -> None:
         os.write(writing, b" " * 300_000)  # more than a pipe holds: it returns when the command reads
-        time.sleep(1.2)
         os.close(writing)
 
     slow = threading.Thread(target=write_slowly)
     slow.start()
-    code, seen = runcard_on_terminal("validate", fifo, path, env={"NO_COLOR": "1"})
+    code, seen = runcard_on_terminal("validate", fifo, path, env={"NO_COLOR": "1"}, program=AT_ONCE)
     slow.join()
     assert code == 1
     nothing, progress, *_, rest = seen.split("\r\x1b[K")

@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from importlib import import_module
 from typing import Any
-
-import pytest
 
 import runcard
 from observe.clients import replies
 from observe.clients.server import Answer, Json, ModelServer
 
-_WHY = "pip install runcard[sdk]: the vendors' real clients are not watched here"
-anthropic: Any = pytest.importorskip("anthropic", reason=_WHY)
-openai: Any = pytest.importorskip("openai", reason=_WHY)
-genai: Any = pytest.importorskip("google.genai", reason=_WHY)
+anthropic: Any = import_module("anthropic")
+openai: Any = import_module("openai")
+genai: Any = import_module("google.genai")
 
 MESSAGES = [{"role": "user", "content": "What does the fox do?"}]
 TOOL = {"name": "weather", "description": "of a city", "input_schema": {"type": "object", "properties": {}}}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import runcard
+from observe.clients.clients import close_all
 from observe.clients.server import ModelServer, serving
 
 
@@ -15,8 +16,6 @@ from observe.clients.server import ModelServer, serving
 def one_server() -> Iterator[ModelServer]:
     with serving() as found:
         yield found
-        from observe.clients.clients import close_all  # noqa: PLC0415 - skips the test where the libraries are not installed
-
         close_all()
 
 

@@ -222,7 +222,6 @@ def test_parameters_of_an_async_stream_of_gemini(server: ModelServer, run: runca
     assert the_request(run) == GEMINI_PARAMETERS
 
 
-@pytest.mark.skipif(not hasattr(genai.Client, "interactions"), reason="this version has no interactions")
 def test_parameters_of_an_interaction(server: ModelServer, run: runcard.Run) -> None:
     from observe.clients.test_interactions import interaction  # noqa: PLC0415 - skipped with older versions
 

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from observe.clients.clients import (
 from observe.clients.conftest import calls, events
 from observe.clients.server import Answer, ModelServer
 from runs.runs import read
+from waiting import wait_until
 
 
 def in_threads(count: int, function: Callable[[], Any]) -> list[Any]:
@@ -205,8 +205,7 @@ def test_a_call_that_ends_after_its_run_is_in_it_as_unknown(server: ModelServer,
     with claude(server) as client, ThreadPoolExecutor(1) as pool:
         with runcard.record(outputs, strict=True) as run:
             reply = pool.submit(client.messages.create, **CLAUDE)
-            while not server.asked:
-                time.sleep(0.01)
+            wait_until(lambda: server.asked, "the request")
         goes_on.set()
         assert reply.result(60).id == "msg_01"  # the program goes on as before
     (call,) = calls(run)
