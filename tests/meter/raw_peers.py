@@ -16,7 +16,7 @@ from runcard.observe.meter.listener import Listener
 from runcard.observe.meter.routes import Route, Routes
 from waiting import wait_until
 
-TIMEOUT = 30.0  # seconds; whatever takes longer hangs
+TIMEOUT = 60.0  # seconds; whatever takes longer hangs
 
 Script = Callable[[socket.socket], None]
 

@@ -437,17 +437,18 @@ def test_a_program_that_vanishes_in_the_middle(*, is_reset: bool) -> None:
 
 
 def test_a_program_that_vanishes_while_the_upstream_thinks() -> None:
-    noticed = threading.Event()
+    asked, noticed = threading.Event(), threading.Event()
 
     def script(connection: socket.socket) -> None:
         read_head(connection)
+        asked.set()
         assert connection.recv(1) == b""
         noticed.set()
 
     with raw_upstream(script) as upstream, running_relay() as relay:
         connection = relay.connect()
         connection.sendall(get(relay, relay.path(upstream.url)))
-        wait_until(lambda: upstream.connections)
+        assert asked.wait(TIMEOUT)
         connection.close()
         assert noticed.wait(TIMEOUT)
         assert relay.exchange.failure is Failure.CLIENT_GONE
@@ -455,10 +456,12 @@ def test_a_program_that_vanishes_while_the_upstream_thinks() -> None:
 
 def test_a_reset_of_the_program_is_a_reset_for_the_upstream() -> None:
     """An end would look like a request that is complete, or like a program that still reads."""
+    asked = threading.Event()
     ends: list[str] = []
 
     def script(connection: socket.socket) -> None:
         read_head(connection)
+        asked.set()
         try:
             ends.append(repr(read_all(connection)))
         except ConnectionResetError:
@@ -467,7 +470,7 @@ def test_a_reset_of_the_program_is_a_reset_for_the_upstream() -> None:
     with raw_upstream(script) as upstream, running_relay() as relay:
         connection = relay.connect()
         connection.sendall(get(relay, relay.path(upstream.url), b"Content-Length: 99", method=b"POST"))
-        wait_until(lambda: upstream.connections)
+        assert asked.wait(TIMEOUT)
         reset(connection)
         wait_until(lambda: ends)
         assert relay.exchange.failure is Failure.CLIENT_GONE
