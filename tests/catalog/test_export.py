@@ -428,6 +428,7 @@ class _Nowhere(io.RawIOBase):
         return len(data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_does_not_grow_with_the_table(catalog: CatalogDatabase, form: str) -> None:
     put_run(catalog, 1)

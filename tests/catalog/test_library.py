@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, assert_type
 
+import pyarrow as pa
 import pytest
 
 import runcard
@@ -119,11 +120,10 @@ def test_wrong_filters(filters: dict[str, Any], error: type[Exception], message:
 
 
 def test_arrow() -> None:
-    arrow = pytest.importorskip("pyarrow")
     runs = runcard.Catalog().runs(columns=["config.temperature", "config.style"], sort="config.temperature")
     table = runs.to_arrow()
     assert table.num_rows == 2
-    assert table.schema.field("cost").type == arrow.decimal128(38, 10)
+    assert table.schema.field("cost").type == pa.decimal128(38, 10)
     assert table.column("cost").to_pylist() == [Decimal("0.0060000000")] * 2
     assert table.column("started").to_pylist() == [run.started for run in runs]
     assert table.column("cache_read").to_pylist() == [None, None]

@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, date, datetime
 
 import pytest
@@ -29,7 +30,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 def test_every_hour_of_some_years_has_its_day() -> None:
     first, last = (round(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1000) for year in (2011, 2014))
     times = [first, *range(first + HOUR - 1, last, HOUR), last]
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         sql = f"SELECT {local_day('value', first, last)} FROM json_each(?)"  # noqa: S608
         found = [day for (day,) in database.execute(sql, (str(times),))]
     expected = [(datetime.fromtimestamp(one / 1000).date() - date(1970, 1, 1)).days for one in times]  # noqa: DTZ006
@@ -38,7 +39,7 @@ def test_every_hour_of_some_years_has_its_day() -> None:
 
 @pytest.mark.usefixtures("zone")
 def test_times_of_any_size() -> None:
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         sql = f"SELECT {local_day('value', -(10**17), 10**17)} FROM json_each(?)"  # noqa: S608
         early, late = (day for (day,) in database.execute(sql, (str([-1, 10**17]),)))
     assert early is None

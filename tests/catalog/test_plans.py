@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +192,17 @@ def test_hostile_plans(cli: Cli, project: RubyProject) -> None:
 
 
 @pytest.mark.file_only
-def test_a_catalog_that_is_locked_or_damaged(cli: Cli, project: RubyProject) -> None:
+def test_a_catalog_that_is_locked_or_damaged(
+    cli: Cli, project: RubyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.write()
     cli("index", project.root)
     path = Path(os.environ["XDG_DATA_HOME"]) / "runcard/catalog.db"
     path.write_bytes(b"damaged" * 1000)
     assert len(plans(cli)) == 1
     os.utime(project.source, (1, 1))
-    with sqlite3.connect(path, isolation_level=None) as other:
+    monkeypatch.setattr("runcard.catalog.sqlite_engine._BUSY", 0.1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         outcome = cli("ls", "plans", "--json")
         other.execute("ROLLBACK")

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import sqlite3
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -304,7 +305,7 @@ def test_a_killed_build_goes_on(cli: Cli, reads: list[int], monkeypatch: pytest.
 def test_without_an_index_the_transcripts_are_read(cli: Cli) -> None:
     record_output(SOME)
     assert lines(cli, "denied") == [3]
-    with sqlite3.connect(catalog_path()) as connection:
+    with closing(sqlite3.connect(catalog_path())) as connection, connection:
         connection.execute("DROP TABLE transcript_words")
         connection.execute("CREATE VIEW transcript_words AS SELECT 1")  # cannot be made or asked
     assert lines(cli, "denied") == [3]
@@ -427,7 +428,7 @@ def test_a_catalog_that_cannot_be_used_is_no_obstacle(cli: Cli, monkeypatch: pyt
 def test_a_damaged_index_is_built_anew(cli: Cli) -> None:
     record_output(SOME)
     assert lines(cli, "denied") == [3]
-    with sqlite3.connect(catalog_path()) as connection:
+    with closing(sqlite3.connect(catalog_path())) as connection, connection:
         connection.execute("UPDATE transcript_words_data SET block = x'ffffffffff' WHERE id > 1")
     first = cli("ls", "--text", "denied", "--transcripts")
     assert "Permission denied" in first.out or "ask again" in first.err

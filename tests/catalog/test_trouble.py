@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.reading import read_rows
 from runcard.store.record import Record
 from runs.runs import record_one
+from waiting import wait_until
 
 pytestmark = pytest.mark.file_only
 
@@ -226,8 +226,7 @@ def test_a_run_whose_process_is_gone_is_interrupted_in_filters_too(cli: Cli, pro
     )
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, cwd=project)
     try:
-        while not (project / "ready").exists():
-            time.sleep(0.01)
+        wait_until((project / "ready").exists, "the run")
         assert total(cli("ls", "--status", "running", "--json").out) == 1
         assert total(cli("ls", "--status", "interrupted", "--json").out) == 0
     finally:

@@ -111,7 +111,7 @@ def zone(request: pytest.FixtureRequest) -> Iterator[str]:
     time.tzset()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_sums_are_those_of_all_parts(database: CatalogDatabase, seed: int, zone: str) -> None:
     random = Random(seed)  # noqa: S311
     for number in range(1, 80):  # most names come twice: the later record takes the place of the earlier

@@ -150,7 +150,9 @@ def served(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(0.01,), daemon=True
+    )  # seconds to shut it down
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/tsr"

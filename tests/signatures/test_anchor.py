@@ -340,6 +340,7 @@ def test_two_anchors_of_one_second_are_two(cli: Cli, store: Path, authority: Aut
     assert verified(cli, store)[0] == 0
 
 
+@pytest.mark.long
 def test_reading_an_anchor_takes_no_more_memory_for_more_records(here: Path) -> None:
     import tracemalloc  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415

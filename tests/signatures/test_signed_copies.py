@@ -1,7 +1,6 @@
 """Signatures go where their record goes, and keys end: copies, bundles, archives, keys that were rotated or stolen."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -130,7 +129,7 @@ def test_a_key_that_was_stolen_on_a_date_and_one_that_is_lost(cli: Cli, signed: 
     assert report(cli, "--signers", lost, "--revoked", here / "alice.pub", signed)[0] == 1
 
 
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
+@pytest.mark.needs("openssh-client")
 def test_a_passphrase_and_its_key_get_into_no_record_and_no_message(
     cli: Cli, run: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import threading
-import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -515,15 +514,16 @@ def test_a_server_that_sends_a_byte_now_and_then() -> None:
         connection, _ = server.accept()
         with connection, suppress(OSError):
             connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-            for _ in range(300):
+            while not is_over.wait(0.01):
                 connection.sendall(b"x")
-                time.sleep(0.01)
 
+    is_over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=drip, args=(server,), daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         with pytest.raises(timestamp_server.AuthorityError, match=r"no reply within 0\.1 seconds"):
             timestamp_server.send_request(url, b"", timeout=0.1)
+        is_over.set()
 
 
 @pytest.mark.parametrize(

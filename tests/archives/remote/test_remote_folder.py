@@ -10,6 +10,7 @@ import pytest
 from archives.records import make_run
 from archives.remote.records_there import Server, archived, found
 from conftest import Cli
+from waiting import wait_until
 
 
 def test_ledgers_of_all_hosts_are_segments_that_chain(
@@ -127,7 +128,8 @@ def test_a_host_whose_clock_is_wrong_does_not_confuse_the_ledgers(
             "runcard.operations.archives.archive_remote.Clock.timestamp", lambda _: "2031-01-01T00:00:00Z"
         )
         url = archived(cli, make_run(here / "outputs"), folder)
-    time.sleep(1.1)  # the times of objects are whole seconds
+    made = int(time.time())
+    wait_until(lambda: int(time.time()) > made, "the next second: that of an object is a whole one")
     assert cli("rm", url, "--yes").code == 0
     assert found(cli, folder)["findings"] == []
 
