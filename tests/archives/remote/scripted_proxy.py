@@ -81,6 +81,7 @@ class ScriptedProxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or a body waits for the client to acknowledge the headers
     upstream: int
     owner: ScriptedProxy
 
