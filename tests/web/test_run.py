@@ -13,6 +13,7 @@ from runcard.local_http.listener import HttpListener
 from runcard.web.app import make_app
 from runcard.web.verification import ReaderTrust
 from signatures.authority import Authority
+from waiting import wait_until
 from web.sample_records import record_run
 
 
@@ -231,7 +232,8 @@ def test_a_maker_that_started_later_is_marked(page: TestClient) -> None:
     Path("given.txt").write_text("the same")
     with runcard.record(inputs=["given.txt"]) as reader:
         pass
-    time.sleep(0.01)
+    ended = time.time_ns() // 1_000_000
+    wait_until(lambda: time.time_ns() // 1_000_000 > ended, "the next millisecond: runs have such times")
     with runcard.record() as maker:
         (maker.path / "made.txt").write_text("the same")
     assert "made later: given.txt" in page.get(f"/runs/{reader.id}/lineage").text

@@ -80,6 +80,7 @@ def test_a_line_of_ten_megabytes_is_cut_and_said_so(page: TestClient, place: Pat
     assert place.is_dir()
 
 
+@pytest.mark.long
 def test_a_page_of_a_large_transcript_needs_little_memory(page: TestClient, place: Path) -> None:
     log = place / "large.log"
     with log.open("wb") as file:
