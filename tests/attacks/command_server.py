@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-SECONDS = 60  # far more than any command takes, even on a busy machine
+SECONDS = 120  # far more than any command takes, even on a busy machine
 FOREIGN = ("ARTIFACT", "COVERAGE_", "PRESERVE_", "RUNCARD_", "TRACEPARENT")
 UNUSED = ("runcard.mcp_server", "runcard.pytest_plugin", "runcard.web")  # large, and nothing here calls them
 

@@ -166,7 +166,7 @@ def kill_helpers(process: "subprocess.Popen[str]") -> int:
         killed.update(kill_helpers_at_work(process.pid))
         return process.poll() is not None
 
-    wait_until(has_ended, "the end of the collection")
+    wait_until(has_ended, "the end of the collection", limit=240)
     return len(killed)
 
 

@@ -87,7 +87,7 @@ def test_a_configuration_of_20_mib_is_cut_when_the_run_begins(place: Path) -> No
 
 def test_usage_is_never_cut(place: Path) -> None:
     with runcard.record("outputs", strict=True) as run:
-        run.add_usage({"input": 123, "output": 45}, step="s" * (5 * MIB), model="m" * (5 * MIB), cost=1.25)
+        run.add_usage({"input": 123, "output": 45}, step="s" * (2 * MIB), model="m" * (2 * MIB), cost=1.25)
     recorded = assert_good(place)
     costs = document_of(recorded)["costs"]
     assert (costs["input_tokens"], costs["output_tokens"], costs["total_cost_usd"]) == (123, 45, 1.25)
