@@ -31,6 +31,7 @@ _Left = TypeVar("_Left")
 
 
 _NUMBERS = itertools.count()
+_UNUSED: list[Path] = []  # folders that are as new
 _HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -55,26 +56,40 @@ def _own_folder(_folders_of_worker: Path, request: pytest.FixtureRequest) -> Ite
     This is the first fixture of each test, so all others of the test have ended when it looks what was left behind.
     """
     before = Snapshot()
-    folder = _folders_of_worker / str(next(_NUMBERS))  # short: paths of sockets are limited to 108 bytes
+    folder = _UNUSED.pop() if _UNUSED else _new_folder(_folders_of_worker)
     temporary = folder / "tmp"
-    temporary.mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
         set_temporary_folder(patch, temporary)
         yield folder
     reset_verbosity()  # of a command in this process
     use_patterns(())
     left = before.left_behind(str(temporary))
-    if not request.node.stash.get(_HAS_FAILED, False):
+    if _is_unused(folder):
+        _UNUSED.append(folder)
+    elif not request.node.stash.get(_HAS_FAILED, False):
         shutil.rmtree(folder, ignore_errors=True)
     if left:
         pytest.fail("left behind: " + "; ".join(left), pytrace=False)
+
+
+def _new_folder(root: Path) -> Path:
+    folder = root / str(next(_NUMBERS))  # short: paths of sockets are limited to 108 bytes
+    for name in ("home", "tmp"):
+        (folder / name).mkdir(parents=True)
+    return folder
+
+
+def _is_unused(folder: Path) -> bool:
+    """Most tests need no files: making folders for each would take longer than many tests."""
+    return sorted(os.listdir(folder)) == ["home", "tmp"] and not any(
+        os.listdir(folder / name) for name in ("home", "tmp")
+    )
 
 
 @pytest.fixture(autouse=True)
 def home(_own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a user who has never used runcard."""
     folder = _own_folder / "home"
-    folder.mkdir()
     set_user_folders(monkeypatch, folder)
     return folder
 
