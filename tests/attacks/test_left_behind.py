@@ -152,6 +152,8 @@ def test_a_file_that_does_not_stop_changing_is_named_and_verify_says_that_it_was
     done = vandal("append")
     message = "files kept changing while the run was closed: log.bin"
     assert f"Warning: {message}\n".encode() in done.err
+    size = (done.run / "log.bin").stat().st_size
+    wait_until(lambda: (done.run / "log.bin").stat().st_size != size, "a change after the end")
     vandal.kill()
     (warning,) = (one for one in done.document["warnings"] if one["type"] == "changing-files")
     assert warning["message"] == message

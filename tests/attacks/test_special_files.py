@@ -119,11 +119,11 @@ def test_in_the_place_of_the_settings(tmp_path: Path, swap: Swap, name: str) -> 
     [
         "metadata.json",
         "SHA256SUMS",
-        "experiment.jsonl",
-        "amendments.jsonl",
-        "output.log",
-        "README.md",
         "a.txt",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("experiment.jsonl", "amendments.jsonl", "output.log", "README.md")
+        ),
     ],
 )
 def test_in_a_record(tmp_path: Path, swap: Swap, name: str) -> None:
