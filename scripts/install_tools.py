@@ -1,6 +1,6 @@
 """Install the programs that some tests run: `make tools`. Nothing is done for what is installed already.
 
-* From Debian, as root: strace, shells, Ruby with RSpec and Rails, Chromium.
+* From Debian, as root: curl, strace, shells, Ruby with RSpec and Rails, Chromium.
 * From npm, into `.clients` (1 GB): coding agents, ccusage to compare with, the conformance suite and the inspector of the Model
   Context Protocol with the version of Node that both need, axe-core, which checks whether a page is accessible, and azurite, which
   speaks the protocol of Azure's object storage. No package runs a script.
@@ -28,6 +28,7 @@ VALIDATORS = Path(os.environ.get("RUNCARD_TEST_VALIDATORS") or _ROOT / ".venv-va
 
 # The packages of Debian, with a command that succeeds where they are installed.
 DEBIAN = {
+    "curl": ["curl", "--version"],
     "strace": ["strace", "--version"],
     "zsh": ["zsh", "--version"],
     "fish": ["fish", "--version"],

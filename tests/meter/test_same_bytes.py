@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import os
-import shutil
 import socket
 import subprocess
 import urllib.request
@@ -108,13 +107,11 @@ def converse(connection: socket.socket, received: list[bytes]) -> None:
         with_http_client,
         with_urllib,
         with_httpx,
-        with_curl,
+        pytest.param(with_curl, marks=pytest.mark.needs("curl")),
         pytest.param(with_node, marks=pytest.mark.needs("npm")),
     ],
 )
 def test_a_client_sends_and_gets_the_same(client: Client) -> None:
-    if client is with_curl and shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     received: list[bytes] = []
     with (
         raw_upstream(lambda connection: converse(connection, received)) as upstream,
