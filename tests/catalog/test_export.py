@@ -433,6 +433,9 @@ class _Nowhere(io.RawIOBase):
 def test_memory_does_not_grow_with_the_table(catalog: CatalogDatabase, form: str) -> None:
     put_run(catalog, 1)
     insert = "INSERT INTO facts SELECT 1, 'config.' || value, value, 'a text of this length, about' FROM "
+    catalog.query(f"{insert} (SELECT 0 AS value) AS some_rows")
+    # pyarrow loads pandas with the first values: that takes more memory than the rows of a batch.
+    assert export_table("values", form, _Nowhere(), Filters(where="id = run-1")).rows == 1  # type: ignore[arg-type]
     catalog.query(insert + SERIES)
     peaks, exported_rows = [], []
     for condition in ("id = none", "id = run-1"):
@@ -441,5 +444,5 @@ def test_memory_does_not_grow_with_the_table(catalog: CatalogDatabase, form: str
         exported_rows.append(done.rows)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert exported_rows == [0, 120_000]
+    assert exported_rows == [0, 120_001]
     assert peaks[1] - peaks[0] < 12 << 20, "all rows at once take 40 MiB"
