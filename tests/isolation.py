@@ -27,6 +27,7 @@ from waiting import is_true_within
 
 _GRACE = 10.0  # seconds for what is ending when a test ends
 _PROC = Path("/proc")
+_WORKING_DIRECTORY = "cwd"
 _Left = TypeVar("_Left")
 
 
@@ -45,7 +46,8 @@ def _folders_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
     with pytest.MonkeyPatch.context() as patch:
         set_user_folders(patch, tmp_path_factory.mktemp("home"))
         set_temporary_folder(patch, tmp_path_factory.mktemp("tmp"))
-        patch.chdir(tmp_path_factory.mktemp("cwd"))
+        (root / _WORKING_DIRECTORY).mkdir()
+        patch.chdir(root / _WORKING_DIRECTORY)
         yield root
 
 
@@ -63,7 +65,7 @@ def _own_folder(_folders_of_worker: Path, request: pytest.FixtureRequest) -> Ite
         yield folder
     reset_verbosity()  # of a command in this process
     use_patterns(())
-    left = before.left_behind(str(temporary))
+    left = [*before.left_behind(str(temporary)), *_files_left_in(_folders_of_worker / _WORKING_DIRECTORY)]
     if _is_unused(folder):
         _UNUSED.append(folder)
     elif not request.node.stash.get(_HAS_FAILED, False):
@@ -148,9 +150,6 @@ class Snapshot:
         if (now := _working_directory()) != self.directory:
             yield f"the working directory {now}"
             os.chdir(self.directory)
-        for name in sorted(os.listdir(".")):
-            yield f"{name} in the working directory"
-            shutil.rmtree(name) if os.path.isdir(name) and not os.path.islink(name) else os.unlink(name)
 
     def _changed_environment(self) -> Iterator[str]:
         now = _environment()
@@ -186,8 +185,14 @@ class Snapshot:
         if not _open_files() - self.files:
             return
         gc.collect()
-        for number in sorted(_open_files() - self.files):
+        for number in sorted(_unless_ending(lambda: _open_files() - self.files)):
             yield f"the open file {_target(number)}"
+
+
+def _files_left_in(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        yield f"{path.name} in the working directory"
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _unless_ending(left: Callable[[], frozenset[_Left]]) -> frozenset[_Left]:
