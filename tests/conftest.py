@@ -30,6 +30,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
+
 def pytest_configure() -> None:
     """Processes that tests start can be interrupted, also if a script started the tests in the background.
 

@@ -21,10 +21,14 @@ WAIT = "import sys; sys.stdin.read()"
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> None:
+def _forget() -> Iterator[None]:
     """A process looks at itself once; each test here is another process, as it were."""
-    module._description.cache_clear()
-    processes._identity.cache_clear()
+    caches = (module._description, processes._identity)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
 
 
 class Other:
