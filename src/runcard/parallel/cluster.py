@@ -89,9 +89,8 @@ class WorkerCluster:
     def __init__(self, workers: int | None, address: str | None) -> None:
         self._workers, self._address = workers, address
         self._own: Any = None  # a LocalCluster
-        self._environment: dict[
-            str, str | None
-        ] = {}  # variables that Dask sets here for its workers: the values before
+        # The variables that Dask sets in this process for its workers, with their values before.
+        self._environment: dict[str, str | None] = {}
         self._client: Client | None = None
         self._numbers = count()
         self._left = _RECONNECTIONS
