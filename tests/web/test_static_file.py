@@ -6,10 +6,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from conftest import Cli
 from plans.projects import RubyProject
-from runcard.cli.runs.export import command
 from runcard.errors import RuncardError
 from runcard.web import static_file
 from runcard.web.static_file import static_page
@@ -91,16 +90,15 @@ def test_what_does_not_fit_is_named(place: Path, monkeypatch: pytest.MonkeyPatch
         static_page(run.path)
 
 
-def test_the_command_writes_a_new_file(place: Path) -> None:
+def test_the_command_writes_a_new_file(place: Path, cli: Cli) -> None:
     run = record_run()
     target = str(place / "run.html")
-    done = CliRunner().invoke(
-        command, [run.path, "--to", "html", "-o", target, "--json"], standalone_mode=False
-    )
-    assert json.loads(done.stdout)["paths"] == [target]
-    again = CliRunner().invoke(command, [run.path, "--to", "html", "-o", target], standalone_mode=False)
-    assert isinstance(again.exception, RuncardError)
-    printed = CliRunner().invoke(command, [run.path, "--to", "html"], standalone_mode=False)
-    assert printed.stdout_bytes.startswith(b"<!doctype html>")
-    two = CliRunner().invoke(command, [run.path, run.path, "--to", "html"], standalone_mode=False)
-    assert "one record" in str(two.exception)
+    done = cli("export", run.path, "--to", "html", "-o", target, "--json")
+    assert json.loads(done.out)["paths"] == [target]
+    again = cli("export", run.path, "--to", "html", "-o", target)
+    assert again.code == 1
+    assert f"{target} exists" in again.err
+    printed = cli("export", run.path, "--to", "html")
+    assert printed.out.startswith("<!doctype html>")
+    two = cli("export", run.path, run.path, "--to", "html")
+    assert "one record" in two.err
