@@ -28,7 +28,7 @@ demo: $(BASE) ## a guided tour; needs no API key
 	@$(BIN)/runcard demo "$$(mktemp -d)"
 
 check: lint ## lint and the fast tests, in about a minute: before each commit
-	$(PYTEST) -q -m 'not slow and not long' --ignore tests/attacks --ignore tests/acceptance --ignore tests/docs $(ARGS)
+	$(PYTEST) -m 'not slow and not long' --ignore tests/attacks --ignore tests/acceptance --ignore tests/docs $(ARGS)
 
 test: $(READY) ## all tests but the long ones, in minutes
 	$(PYTEST) -m 'not long' $(ARGS)
