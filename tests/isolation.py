@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,8 +41,10 @@ _HAS_FAILED = pytest.StashKey[bool]()
 def _folders_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """No session fixture, and no process that one starts, reads or writes the files of whoever runs the tests.
 
-    Each worker has a working directory of its own. What is found there was left by its own tests.
+    Each worker has a working directory of its own. What is found there was left by its own tests. It also has the one process
+    that multiprocessing starts with the first semaphore and keeps to the end.
     """
+    resource_tracker.ensure_running()
     root = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         set_user_folders(patch, tmp_path_factory.mktemp("home"))

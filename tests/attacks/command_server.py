@@ -1,9 +1,11 @@
 """`runcard` in processes of their own, which are forked from one that has imported all of it: most of a start is importing.
 
-What a test sees is as if it had started `python -m runcard`: exit code, output, limits, and death by a signal.
+What a test sees is as if it had started `python -m runcard`: exit code, output, limits, and death by a signal. A command that
+leaves a process behind fails its test.
 """
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -15,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +27,8 @@ from typing import NoReturn
 SECONDS = 120  # far more than any command takes, even on a busy machine
 FOREIGN = ("ARTIFACT", "COVERAGE_", "PRESERVE_", "RUNCARD_", "TRACEPARENT")
 UNUSED = ("runcard.mcp_server", "runcard.pytest_plugin", "runcard.web")  # large, and nothing here calls them
+GRACE = 10.0  # seconds for processes that are ending when their command has ended
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class CommandServer:
@@ -63,11 +68,12 @@ class CommandServer:
             }
             self._connection.sendall(json.dumps(request).encode() + b"\n")
             process = int(self._replies.readline())
-            if not select.select([self._replies], [], [], SECONDS)[0]:
+            if not select.select([self._replies], [], [], SECONDS + GRACE)[0]:
                 os.kill(process, signal.SIGKILL)
                 self._replies.readline()
                 raise subprocess.TimeoutExpired(command, SECONDS)
-            status = int(self._replies.readline())
+            status, *left = json.loads(self._replies.readline())
+            assert not left, f"{command} left processes behind: {left}"
             return subprocess.CompletedProcess(
                 command, os.waitstatus_to_exitcode(status), out.read_text(), err.read_text()
             )
@@ -104,7 +110,11 @@ _EXIT_CODES: list[int] = []
 
 
 def serve(connection: int) -> None:
-    """Fork for each request; say the number of the process, and when it has ended, how it did."""
+    """Fork for each request; say the number of the process, and when it has ended, how it did and what it left behind.
+
+    What the command started and did not wait for becomes a child of this process.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     atexit.register(_leave)  # before runcard registers its own functions: what comes first is called last
     _import_all()
     with socket.socket(fileno=connection) as own, own.makefile("rb") as requests:
@@ -115,7 +125,24 @@ def serve(connection: int) -> None:
                 own.close()
                 _be_command(**json.loads(line))
             own.sendall(b"%d\n" % process)
-            own.sendall(b"%d\n" % os.waitpid(process, 0)[1])
+            status = os.waitpid(process, 0)[1]
+            own.sendall(json.dumps([status, *_end_children()]).encode() + b"\n")
+
+
+def _end_children() -> list[str]:
+    """Wait for all children; kill those that stay, and return their command lines."""
+    killed: dict[str, str] = {}
+    end = time.monotonic() + GRACE
+    while True:
+        try:
+            has_ended = os.waitpid(-1, os.WNOHANG)[0]
+        except ChildProcessError:
+            return list(killed.values())
+        if not has_ended and time.monotonic() > end:
+            for number in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                killed.setdefault(number, Path(f"/proc/{number}/cmdline").read_text().replace("\0", " "))
+                os.kill(int(number), signal.SIGKILL)
+        time.sleep(0 if has_ended else 0.002)
 
 
 def _import_all() -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from multiprocessing import resource_tracker
 from pathlib import Path
 
 import distributed.utils
@@ -18,8 +17,7 @@ _PATIENCE = 60  # seconds
 
 
 def start_dask_library() -> None:
-    """The first use of Dask starts a process and a thread that stay."""
-    resource_tracker.ensure_running()
+    """The first use of Dask starts a thread that stays."""
     distributed.utils._offload_executor.submit(int).result()
 
 
@@ -64,10 +62,9 @@ class DaskProcesses:
             )
 
     def stop(self) -> None:
-        """Kill the scheduler, and end the workers, which have semaphores to remove."""
-        for process in self._processes:
-            process.send_signal(signal.SIGTERM if process is not self._processes[0] else signal.SIGKILL)
-        for process in self._processes:
+        """End the workers, which have semaphores to remove, then the scheduler: a worker that starts waits for one."""
+        for process in reversed(self._processes):
+            process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_PATIENCE)
             with contextlib.suppress(ProcessLookupError):

@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,11 @@ CONTEXTS: dict[str, Any] = {method: multiprocessing.get_context(method) for meth
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _servers_of_multiprocessing() -> Iterator[None]:
-    """Both are started once for all processes, and end with this one or when they are stopped."""
-    resource_tracker.ensure_running()
+def _fork_server() -> Iterator[None]:
+    """It is started once for all processes, and ends with this one or when it is stopped."""
     forkserver.ensure_running()
     yield
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
-    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
 def events(run: Path, name: str) -> list[dict[str, Any]]:
