@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -41,9 +42,31 @@ Report = dict[str, Any]
 _UNUSED = ("cacheprovider", "randomly", "schemathesis")  # plugins
 
 
+class _ImportedModules:
+    """What pytester restores after a session inside a test: only modules of the test's project are forgotten.
+
+    pytester itself forgets all that were imported there. A library that is imported in parts would then exist twice.
+    """
+
+    def __init__(self, preserve: object = None) -> None:
+        del preserve
+        self._before = dict(sys.modules)
+
+    def restore(self) -> None:
+        for name in sys.modules.keys() - self._before.keys():
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(os.getcwd()):
+                del sys.modules[name]
+        sys.modules.update(self._before)
+
+
+@pytest.fixture(autouse=True)
+def _keep_imported_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("_pytest.pytester.SysModulesSnapshot", _ImportedModules)
+
+
 @pytest.fixture(scope="session")
 def one_server() -> Iterator[ModelServer]:
-    """The modules that are imported here stay; those that a session inside a test imports are forgotten after it."""
+    """It comes with the modules that most sessions inside a test use."""
     for name in ("anthropic", "openai", "google.genai"):
         import_module(name)
     load_modules()
