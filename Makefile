@@ -34,10 +34,10 @@ test: $(READY) ## all tests but the long ones, in minutes
 	$(PYTEST) -m 'not long' $(ARGS)
 
 test-long: $(READY) ## the long tests: real agents and browsers, faults at each step, large sizes
-	$(PYTEST) -m long $(ARGS)
+	$(PYTEST) -m long --on-disk $(ARGS)
 
 test-all: $(READY) ## all tests, with branch coverage
-	$(PYTEST) --cov --cov-report=term-missing:skip-covered $(ARGS)
+	$(PYTEST) --on-disk --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 tools: $(READY) ## install the programs that some tests run, from Debian, npm and the package index
 	$(BIN)/python scripts/install_tools.py

@@ -16,8 +16,8 @@ from checks.samples import written
 from runcard.cli.main import main
 
 # How long something takes is for bench/ to say. Each run has the same examples; `--hypothesis-profile=explore` tries others.
-settings.register_profile("runcard", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None)
+settings.register_profile("runcard", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("runcard")
 
 pytest_plugins = ["isolation", "measured_processes", "needs", "pytester", "skip_report", "slow_tests"]

@@ -27,6 +27,8 @@ from runcard.recording.heartbeat import HEARTBEAT
 from waiting import is_true_within
 
 _GRACE = 10.0  # seconds for what is ending when a test ends
+_MEMORY = "/dev/shm"  # noqa: S108 - a file system in memory, on Linux
+_ENOUGH_MEMORY = 4 << 30  # bytes; a run of all tests uses less than a tenth
 _PROC = Path("/proc")
 _WORKING_DIRECTORY = "cwd"
 _Left = TypeVar("_Left")
@@ -34,7 +36,31 @@ _Left = TypeVar("_Left")
 
 _NUMBERS = itertools.count()
 _UNUSED: list[Path] = []  # folders that are as new
+_WITHOUT_ENVIRONMENT: set[Path] = set()  # processes
 _HAS_FAILED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on-disk", action="store_true", help="make temporary files on disk, not in memory")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary files are in memory if there is room: on disk, the tests take a fifth longer. Workers get their folder later."""
+    is_chosen = config.option.basetemp or config.getoption("--on-disk")
+    if not is_chosen and _has_room(_MEMORY):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+            config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+
+
+def _has_room(folder: str) -> bool:
+    """Whether programs can be stored and run there. In a container, such a folder may be small, and for data only."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize >= _ENOUGH_MEMORY
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -247,12 +273,35 @@ def _page_faults_of_ended_children() -> int:
 
 
 def _processes_with(temporary_folder: str) -> frozenset[int]:
-    found, variable = set(), f"TMPDIR={temporary_folder}".encode()
-    for file in _PROC.glob("[1-9]*/environ"):
+    variable = f"TMPDIR={temporary_folder}".encode()
+    return frozenset(
+        int(process.name) for process in _PROC.glob("[1-9]*") if variable in _environment_of(process)
+    )
+
+
+def _environment_of(process: Path) -> list[bytes]:
+    """For an instant, while a program is started, it cannot be read."""
+
+    def variables() -> list[bytes]:
         with suppress(OSError):
-            if variable in file.read_bytes().split(b"\0"):
-                found.add(int(file.parent.name))
-    return frozenset(found)
+            return list(filter(None, (process / "environ").read_bytes().split(b"\0")))
+        return []
+
+    if not (found := variables()) and process not in _WITHOUT_ENVIRONMENT and _is_running(process):
+        is_true_within(1, lambda: variables() or not _is_running(process))
+        found = variables()
+        if not found:
+            _WITHOUT_ENVIRONMENT.add(process)
+    return found
+
+
+def _is_running(process: Path) -> bool:
+    """Not ended, and no thread of the kernel."""
+    try:
+        state, parent, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state != "Z" and parent not in {"0", "2"}
 
 
 def _command(number: int) -> str:

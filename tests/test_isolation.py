@@ -62,15 +62,14 @@ def test_folders(tmp_path, home):
 def isolated(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("REMOVED", "no")
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(__file__))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest("def pytest_configure():\n    import isolation\n    isolation._GRACE = 0.1\n")
     return pytester
 
 
 def test_what_is_left_behind_is_named(isolated: pytest.Pytester) -> None:
     isolated.makepyfile(LEAKS)
-    done = isolated.runpytest_subprocess(
-        "-p", "isolation", "-p", "no:randomly", "-p", "no:cacheprovider", "--tb=short"
-    )
+    done = isolated.runpytest_subprocess("-p", "isolation", "-p", "no:cacheprovider", "--tb=short")
     done.assert_outcomes(passed=7, errors=7)
     for test, left in (
         ("process", "the process *time.sleep(600)*"),
@@ -86,5 +85,5 @@ def test_what_is_left_behind_is_named(isolated: pytest.Pytester) -> None:
 
 def test_a_test_that_cleans_up_passes_and_has_folders_of_its_own(isolated: pytest.Pytester) -> None:
     isolated.makepyfile(CLEAN)
-    done = isolated.runpytest_subprocess("-p", "isolation", "-p", "no:randomly", "-p", "no:cacheprovider")
+    done = isolated.runpytest_subprocess("-p", "isolation", "-p", "no:cacheprovider")
     done.assert_outcomes(passed=2)

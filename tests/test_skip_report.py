@@ -29,7 +29,8 @@ def test_one_line_for_each_reason(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(__file__))
     pytester.makepyfile(SKIPPED)
-    options = ["-p", "skip_report", "-p", "no:cacheprovider", "-n", workers]
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    options = ["-p", "xdist", "-p", "skip_report", "-p", "no:cacheprovider", "-n", workers]
     done = pytester.runpytest_subprocess(*options)
     lines = [line for line in done.outlines if "skipped: " in line]
     assert lines == ["1 skipped: needs root", "4 skipped: needs strace"]

@@ -65,7 +65,7 @@ class OutputWatch:
         omissions: dict[str, str] = {}
         warnings: list[str] = []
         for pattern in self._patterns:
-            matches = list(_matches(pattern, warnings))
+            matches = sorted(_matches(pattern, warnings), key=lambda match: match.path)
             written = [match for match in matches if self._before.get(match.path) != _state(match.status)]
             for match in written:
                 file = OutputFile(pattern.folder, _relative(pattern.folder.path, match.path), match.is_named)

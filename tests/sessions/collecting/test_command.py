@@ -271,7 +271,7 @@ def test_an_ordinary_user_is_told_what_cannot_be_read_and_where_nothing_can_be_w
     here: Path, spec: Path
 ) -> None:
     for path in (here, *here.parents):
-        if path != Path("/tmp") and str(path).startswith("/tmp"):  # noqa: S108 - pytest's own
+        if "pytest-of-" in str(path):
             path.chmod(0o755)
     closed = here / "workspaces" / "coordinator" / "report.md"
     closed.chmod(0o600)
