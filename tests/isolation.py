@@ -36,7 +36,6 @@ _Left = TypeVar("_Left")
 
 _NUMBERS = itertools.count()
 _UNUSED: list[Path] = []  # folders that are as new
-_WITHOUT_ENVIRONMENT: set[Path] = set()  # processes
 _HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -280,28 +279,19 @@ def _processes_with(temporary_folder: str) -> frozenset[int]:
 
 
 def _environment_of(process: Path) -> list[bytes]:
-    """For an instant, while a program is started, it cannot be read."""
-
-    def variables() -> list[bytes]:
-        with suppress(OSError):
-            return list(filter(None, (process / "environ").read_bytes().split(b"\0")))
-        return []
-
-    if not (found := variables()) and process not in _WITHOUT_ENVIRONMENT and _is_running(process):
-        is_true_within(1, lambda: variables() or not _is_running(process))
-        found = variables()
-        if not found:
-            _WITHOUT_ENVIRONMENT.add(process)
-    return found
+    """The environment of a process; it is empty for an instant while a program is started."""
+    with suppress(OSError):
+        if not (data := (process / "environ").read_bytes()):
+            is_true_within(1, lambda: not _is_starting(process))
+            data = (process / "environ").read_bytes()
+        return data.split(b"\0")
+    return []
 
 
-def _is_running(process: Path) -> bool:
-    """Not ended, and no thread of the kernel."""
-    try:
-        state, parent, *_ = (process / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return state != "Z" and parent not in {"0", "2"}
+def _is_starting(process: Path) -> bool:
+    """Whether it has no program yet; not if it has ended, or is a thread of the kernel."""
+    state, parent, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+    return state != "Z" and parent not in {"0", "2"} and not (process / "cmdline").read_bytes()
 
 
 def _command(number: int) -> str:
