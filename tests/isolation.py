@@ -163,12 +163,14 @@ class Snapshot:
         self.children = _children()
         self.ended_children = _page_faults_of_ended_children()
         self.environment = _environment()
+        self.signals = _signals()
         self.directory = os.getcwd()
 
     def left_behind(self, temporary_folder: str) -> list[str]:
         return [
             *self._changed_directory(),
             *self._changed_environment(),
+            *self._changed_signals(),
             *self._processes(temporary_folder),
             *self._threads(),
             *self._files(),
@@ -186,6 +188,16 @@ class Snapshot:
                 yield f"the environment variable {name}={now.get(name)}"
                 os.environ.pop(name, None)
         os.environ.update(self.environment)
+
+    def _changed_signals(self) -> Iterator[str]:
+        """Programs inherit which signals are ignored or blocked."""
+        for number, now in _signals().items():
+            handler, is_blocked = before = self.signals[number]
+            if now != before:
+                yield f"the signal {signal.Signals(number).name}: {now}, not {before}"
+                signal.pthread_sigmask(signal.SIG_BLOCK if is_blocked else signal.SIG_UNBLOCK, {number})
+                if callable(handler) or handler is not None:
+                    signal.signal(number, handler)
 
     def _processes(self, temporary_folder: str) -> Iterator[str]:
         """Children, and what these started: it has the temporary folder of the test in its environment."""
@@ -229,6 +241,12 @@ def _unless_ending(left: Callable[[], frozenset[_Left]]) -> frozenset[_Left]:
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+def _signals() -> dict[signal.Signals, tuple[object, bool]]:
+    """The handler of each signal, and whether it is blocked in this thread."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return {number: (signal.getsignal(number), number in blocked) for number in signal.Signals}
 
 
 def _working_directory() -> str:

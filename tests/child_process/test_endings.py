@@ -33,7 +33,8 @@ def came(number, _):
 for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2"):
     signal.signal(getattr(signal, "SIG" + name), came)
 print("ready", flush=True)
-time.sleep(1000)
+while True:  # a signal between the last line and one long sleep would be handled after that sleep
+    time.sleep(0.01)
 """
 
 

@@ -63,10 +63,10 @@ def test_ctrl_c_is_for_the_command(runner: Runner) -> None:
 import time
 try:
     print("ready", flush=True)
-    time.sleep(100)
+    while True: time.sleep(0.01)
 except KeyboardInterrupt:
     print("once", flush=True)
-    time.sleep(100)
+    while True: time.sleep(0.01)
 """
     with runner.on_terminal("--", "python3", "-c", code) as screen:
         screen.until(b"ready")
@@ -133,7 +133,7 @@ def test_ctrl_c_reaches_everybody_also_when_the_keyboard_is_not_the_commands(run
     with (
         open(os.devnull, "rb") as file,
         runner.on_terminal(
-            "--", "sh", "-c", "trap 'exit 9' INT; echo ready; sleep 1000", stdin=file
+            "--", "sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.01; done", stdin=file
         ) as screen,
     ):
         screen.until(b"ready")

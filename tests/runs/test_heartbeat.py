@@ -20,7 +20,7 @@ from waiting import wait_until
 TIMEOUT = 60.0
 
 FAST = "from runcard.recording import heartbeat\nheartbeat.INTERVAL = 0.02\n"
-WITH_BLOCK = "import runcard, time\nwith runcard.record('outputs'):\n    time.sleep(1000)\n"
+WITH_BLOCK = "import runcard, time\nwith runcard.record('outputs'):\n    while True: time.sleep(0.01)\n"
 UNTIL_A_BEAT = """
 import threading, runcard
 from runcard.recording import run as recording_run
