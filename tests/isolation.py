@@ -244,9 +244,10 @@ def _environment() -> dict[str, str]:
 
 
 def _signals() -> dict[signal.Signals, tuple[object, bool]]:
-    """The handler of each signal, and whether it is blocked in this thread."""
+    """The handler of each signal, and whether it is blocked in this thread. SIGALRM is that of pytest-timeout."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    return {number: (signal.getsignal(number), number in blocked) for number in signal.Signals}
+    numbers = set(signal.Signals) - {signal.SIGALRM}
+    return {number: (signal.getsignal(number), number in blocked) for number in numbers}
 
 
 def _working_directory() -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,20 @@ import pytest
 
 from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
+from files.unprivileged import everybodys_directory
 from runcard.cli.progress import CopyProgress
 from runcard.operations.sessions.assembly import CollectionProgress
 from runcard.parallel.progress import Amount
-from sessions.collecting.teams import COORDINATOR, assert_tidy, document, instance, sessions, team, write_spec
+from sessions.collecting.teams import (
+    COORDINATOR,
+    assert_tidy,
+    document,
+    instance,
+    lay_out,
+    sessions,
+    team,
+    write_spec,
+)
 
 SHAPE = {"status", "team_session_id", "artifacts_path", "instances_count", "instances", "summary"}
 FAILURE = {"status", "team_session_id", "artifacts_path", "instances_count", "error"}
@@ -266,37 +277,43 @@ except runcard.RuncardError as error:
 """
 
 
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with everybodys_directory() as folder:
+        yield folder
+
+
 @pytest.mark.needs("root")
-def test_an_ordinary_user_is_told_what_cannot_be_read_and_where_nothing_can_be_written(
-    here: Path, spec: Path
-) -> None:
-    for path in (here, *here.parents):
-        if "pytest-of-" in str(path):
-            path.chmod(0o755)
-    closed = here / "workspaces" / "coordinator" / "report.md"
+def test_an_ordinary_user_is_told_what_cannot_be_read_and_where_nothing_can_be_written(place: Path) -> None:
+    spec = lay_out(place)
+    closed = place / "workspaces" / "coordinator" / "report.md"
     closed.chmod(0o600)
-    (here / "workspaces" / "researcher" / "sub").chmod(0o700)
-    (here / "logs" / "coordinator.log").chmod(0o600)
+    (place / "workspaces" / "researcher" / "sub").chmod(0o700)
+    (place / "logs" / "coordinator.log").chmod(0o600)
 
     def as_user(store: Path) -> list[str]:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         done = subprocess.run(
             [sys.executable, "-c", _AS_USER, spec, store],
-            check=True,
+            check=False,
             capture_output=True,
             text=True,
             timeout=120,
             env=env,
         )
+        assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
-    assert as_user(here / "closed") == ["Failed to create artifacts directory: Permission denied"]
-    (here / "open").mkdir()
-    (here / "open").chmod(0o777)
-    said = as_user(here / "open" / "artifacts")
+    (place / "closed").mkdir(0o755)
+    assert as_user(place / "closed" / "artifacts") == [
+        "Failed to create artifacts directory: Permission denied"
+    ]
+    (place / "open").mkdir()
+    (place / "open").chmod(0o777)
+    said = as_user(place / "open" / "artifacts")
     assert said == [
         "coordinator: report.md was not stored: cannot be read: Permission denied",
-        f"coordinator: {here}/logs/coordinator.log was not stored: cannot be read: Permission denied",
+        f"coordinator: {place}/logs/coordinator.log was not stored: cannot be read: Permission denied",
         "researcher: sub was not stored: cannot be read: Permission denied",
     ]
-    assert_tidy(here / "open" / "artifacts")
+    assert_tidy(place / "open" / "artifacts")
