@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -196,7 +196,7 @@ class Snapshot:
             if now != before:
                 yield f"the signal {signal.Signals(number).name}: {now}, not {before}"
                 signal.pthread_sigmask(signal.SIG_BLOCK if is_blocked else signal.SIG_UNBLOCK, {number})
-                if callable(handler) or handler is not None:
+                if handler is not None:  # else it was not set by Python
                     signal.signal(number, handler)
 
     def _processes(self, temporary_folder: str) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
-def _signals() -> dict[signal.Signals, tuple[object, bool]]:
+def _signals() -> dict[signal.Signals, tuple[Any, bool]]:
     """The handler of each signal, and whether it is blocked in this thread. SIGALRM is that of pytest-timeout."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     numbers = set(signal.Signals) - {signal.SIGALRM}
