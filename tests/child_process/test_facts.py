@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -236,3 +238,48 @@ os.read(ended, 1)  # nothing comes, and the end only when nobody holds the other
 def test_time_of_a_process_that_nobody_waited_for_counts(runner: Runner) -> None:
     seconds, _ = used(runner, ORPHAN)
     assert seconds > 0.5
+
+
+def test_the_program_is_recorded_with_the_version_that_is_given(runner: Runner) -> None:
+    done = runner("--application", "persona=0.9.0", "--", "true")
+    assert done.document["environment"]["persona_version"] == "0.9.0"
+    assert done.document["reproduce"]["application"] == "persona=0.9.0"
+
+
+def test_a_program_without_a_version_is_looked_up(runner: Runner) -> None:
+    done = runner("--application", "pytest", "--", "true")
+    assert done.document["environment"]["pytest_version"] == version("pytest")
+
+
+def test_a_program_that_is_not_installed_is_a_warning(runner: Runner) -> None:
+    done = runner("--application", "no-such-program", "--", "true")
+    assert (done.code, done.warnings) == (0, ["application"])
+    assert b"Warning: the version of no-such-program is not recorded" in done.err
+    assert _programs(done.document) == []
+
+
+@pytest.mark.parametrize("word", ["runcard=1", "python", "persona=", "=0.9.0", "", "a b=1"])
+def test_a_program_that_cannot_be_recorded_is_wrong_usage(runner: Runner, word: str) -> None:
+    done = runner("--application", word, "--", "true")
+    assert (done.code, runs(runner.place)) == (64, [])
+
+
+def test_a_script_of_an_installed_package_has_its_version(runner: Runner) -> None:
+    environment = runner.place / "environment"
+    info = environment / "lib" / "python3.12" / "site-packages" / "persona-0.9.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "RECORD").write_text("../../../bin/persona,,\n")
+    (environment / "bin").mkdir()
+    (environment / "bin" / "persona").write_text("#!/bin/sh\nexit 0\n")
+    (environment / "bin" / "persona").chmod(0o755)
+    done = runner("--", "environment/bin/persona")
+    assert (done.code, done.document["environment"]["persona_version"]) == (0, "0.9.0")
+
+
+def test_a_command_of_no_package_has_no_version(runner: Runner) -> None:
+    assert _programs(runner("--", "true").document) == []
+
+
+def _programs(document: dict[str, Any]) -> list[str]:
+    names = [name for name in document["environment"] if name.endswith("_version")]
+    return [name for name in names if name not in {"runcard_version", "python_version"}]
