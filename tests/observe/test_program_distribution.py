@@ -65,12 +65,12 @@ def test_a_script_belongs_to_the_distribution_of_its_environment(site: Path, tmp
     assert distribution_of(str(link), []) == ("persona_cli", "2.0")
 
 
-def test_a_program_that_is_no_script_belongs_to_none(site: Path, tmp_path: Path) -> None:
-    install(site, "persona", "2.0", "../../../bin/persona", "../../../bin/tool")
-    (tmp_path / "bin" / "persona").write_bytes(b"\x7fELF")
-    assert distribution_of(str(tmp_path / "bin" / "persona"), []) is None
+def test_a_script_that_no_distribution_brought_belongs_to_none(site: Path, tmp_path: Path) -> None:
+    install(site, "persona", "2.0", "../../../bin/persona")
+    (tmp_path / "bin" / "other").touch()
     (tmp_path / "bin" / "gone").symlink_to("nowhere")
-    assert distribution_of(str(tmp_path / "bin" / "gone"), []) is None
+    for name in ("other", "gone", "absent"):
+        assert distribution_of(str(tmp_path / "bin" / name), [str(site)]) is None
 
 
 def test_a_file_of_an_editable_project_belongs_to_the_innermost_one(site: Path, tmp_path: Path) -> None:

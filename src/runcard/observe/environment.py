@@ -153,8 +153,11 @@ def _program_version(gathering: _Gathering) -> JsonObject:
     from runcard.observe.program_distribution import distribution_of  # noqa: PLC0415
 
     found = distribution_of(gathering.program, gathering.path)
-    key = found and version_key(found.name)
-    return {key: found.version} if found and key else {}
+    if found is None:
+        return {}
+    name, version = found
+    key = version_key(name)
+    return {} if key is None else {key: version}
 
 
 _QUICK_FACTS: dict[str, _Fact] = {

@@ -9,7 +9,6 @@ Invariant: if no distribution has the file, or several have it, the result is No
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from runcard.encoding import decode_json
 from runcard.errors import RuncardError
@@ -22,12 +21,7 @@ _SCRIPTS = "bin"  # the folder of an environment's scripts
 _LIBRARIES = ("site-packages", "dist-packages")
 _DIST_INFO = ".dist-info"
 
-
-class Distribution(NamedTuple):
-    """An installed distribution."""
-
-    name: str
-    version: str
+Distribution = tuple[str, str]  # its name and its version
 
 
 def distribution_of(file: str, path: Iterable[object]) -> Distribution | None:
@@ -41,9 +35,7 @@ def distribution_of(file: str, path: Iterable[object]) -> Distribution | None:
 def _distribution_of(file: str, path: tuple[str, ...]) -> Distribution | None:
     if os.path.basename(os.path.dirname(file)) == _SCRIPTS:
         script = os.path.realpath(file)  # installers link to scripts of environments elsewhere
-        return (
-            _first(_owners(folder, script) for folder in _libraries(script)) if _is_script(script) else None
-        )
+        return _first(_owners(folder, script) for folder in _libraries(script))
     folder = max((folder for folder in path if _is_below(file, folder)), key=len, default=None)
     if folder is not None and _dist_infos(folder):
         return _first([_owners(folder, file)])
@@ -58,14 +50,6 @@ def _first(results: Iterable[list[Distribution]]) -> Distribution | None:
 
 def _is_below(file: str, folder: str) -> bool:
     return file.startswith(os.path.join(os.path.abspath(folder), ""))
-
-
-def _is_script(file: str) -> bool:
-    try:
-        with open(open_regular(file), "rb") as script:
-            return script.read(2) == b"#!"
-    except OSError:
-        return False
 
 
 def _libraries(script: str) -> Iterator[str]:
@@ -91,7 +75,7 @@ def _owners(folder: str, file: str) -> list[Distribution]:
     similar = [entry for entry in dist_infos if normalized(entry.split("-", 1)[0]) in names]
     for group in (similar, [entry for entry in dist_infos if entry not in similar]):
         listed = [entry for entry in group if line in b"\n" + _read(folder, entry, "RECORD", _MAX_RECORD)]
-        if owners := [owner for entry in listed if (owner := _distribution(folder, entry))]:
+        if owners := [owner for entry in listed if (owner := name_and_version(folder, entry))]:
             return owners
     return []
 
@@ -104,7 +88,7 @@ def _editable_owner(file: str, path: tuple[str, ...]) -> Distribution | None:
         for entry in _dist_infos(folder)
         if (project := _editable_project(folder, entry)) and _is_below(file, project)
     }
-    return _distribution(*projects[max(projects, key=len)]) if projects else None
+    return name_and_version(*projects[max(projects, key=len)]) if projects else None
 
 
 def _editable_project(folder: str, entry: str) -> str | None:
@@ -132,8 +116,3 @@ def _read(folder: str, entry: str, name: str, limit: int) -> bytes:
             return file.read(limit)
     except OSError:
         return b""
-
-
-def _distribution(folder: str, entry: str) -> Distribution | None:
-    found = name_and_version(folder, entry)
-    return Distribution(*found) if found else None

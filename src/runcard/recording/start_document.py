@@ -153,8 +153,9 @@ def _given_values(settings: JsonObject, *, keep_secrets: bool) -> tuple[_GivenVa
             "configuration": mask_data(given.configuration),
             "labels": mask_data(given.labels),
             "command": mask_command(given.command),
-            "environment": mask_data(given.environment),
         }
+        if given.environment:
+            masked["environment"] = mask_data(given.environment)
         if given.reproduce is not None:
             masked["reproduce"] = mask_data(given.reproduce)
         given = given._replace(**{name: each.value for name, each in masked.items()})

@@ -65,8 +65,8 @@ OPTIONS = (
     Option(
         "--application",
         "application",
-        "Program that generates, and its version. Default: the installed package that COMMAND is a script of.",
-        "NAME[=VERSION]",
+        "Program that generates, or NAME=VERSION. Default: the installed package that has COMMAND as a script.",
+        "NAME",
     ),
     Option(
         "--no-meter", "no_meter", "Do not count the model calls of COMMAND; start it with nothing changed."

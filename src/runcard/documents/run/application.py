@@ -10,12 +10,11 @@ from runcard.encoding import JsonObject
 
 _OTHER_KEYS = ("runcard_version", "python_version")
 _KEY = "[a-z0-9][a-z0-9_]*_version"
-_SEPARATORS = re.compile("[-_.]+")
 
 
 def version_key(name: str) -> str | None:
     """The key for the version of a program; None for a name whose key has another meaning."""
-    key = f"{_SEPARATORS.sub('_', name).lower()}_version"
+    key = f"{re.sub('[-_.]+', '_', name).lower()}_version"
     return None if key in _OTHER_KEYS else key
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.child_process.child import Child, ChildStreams, adopt_orphans
-from runcard.child_process.find_program import CannotRun, Command, find_command
+from runcard.child_process.find_program import CannotRun, Command, find_command, is_script
 from runcard.child_process.relay import OutputStream, Relay, TerminalOutput
 from runcard.child_process.signals import Signals
 from runcard.encoding import JsonObject
@@ -257,7 +257,7 @@ class _CommandRun:
         environment |= self._write_config()
         try:
             found = find_command(arguments, os.get_exec_path(environment))
-            self._program = found.path if self.finds_program else None
+            self._program = found.path if self.finds_program and _may_be_installed(found.path) else None
             metered, environment = self._meter.prepare(found.path, arguments, environment)
             status = self._run_child(found._replace(arguments=metered), environment, signals)
         except CannotRun as error:
@@ -415,6 +415,11 @@ class _CommandRun:
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
             self._events.add_warning(message, kind)
+
+
+def _may_be_installed(program: str) -> bool:
+    """Whether a program can be the script of a distribution: those are in a folder called `bin`."""
+    return os.path.basename(os.path.dirname(os.path.abspath(program))) == "bin" and is_script(program)
 
 
 def _open_terminal() -> "Terminal":
