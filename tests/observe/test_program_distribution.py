@@ -98,8 +98,9 @@ def test_libraries_inside_an_editable_project_are_not_its_own(site: Path, tmp_pa
     install_editable(site, "persona", "0.9.0", tmp_path)
     install(site, "other", "4", "other.py")
     (site / "loose.py").touch()
-    assert distribution_of(str(site / "other.py"), [str(site)]) == ("other", "4")
-    assert distribution_of(str(site / "loose.py"), [str(site)]) is None
+    path = [str(tmp_path), str(site)]
+    assert distribution_of(str(site / "other.py"), path) == ("other", "4")
+    assert distribution_of(str(site / "loose.py"), path) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff"])
