@@ -168,6 +168,7 @@ def test_a_changed_record_is_an_error_beside_its_inputs(project: Path, cli: Cli)
 
 def test_programs_get_the_state_of_each_input(project: Path, cli: Cli) -> None:
     run = run_of(project)
+    assert cli("verify", run, "--inputs", "--json").code == 0
     edit(project)
     told = cli("verify", run, "--inputs", "--json")
     assert told.code == 2
@@ -224,6 +225,13 @@ def test_what_cannot_be_checked_says_why(tmp_path: Path, entry: dict[str, Any]) 
     assert state.reason
 
 
+def test_special_files_are_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    entries = [{"path": path, "sha256": digest(b"")} for path in ("pipe", "/dev/null", ".")]
+    found = [state.reason for state in input_states(entries, str(tmp_path))]
+    assert found == ["it is not a regular file"] * 3
+
+
 def test_a_name_that_is_not_utf_8_is_compared(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.md")).write_text("x")
     entry = {"path": "\\xFF.md", "path_base64": "/y5tZA==", "sha256": digest(b"x")}
@@ -259,13 +267,14 @@ def test_show_names_the_inputs_that_are_not_what_was_read(project: Path, cli: Cl
     assert [one["state"] for one in data["inputs"]] == ["unchecked", "changed", "gone"]
 
 
-def test_show_names_a_few_of_many_inputs(project: Path, cli: Cli) -> None:
-    for number in range(5):
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (4, ", and 1 more")])
+def test_show_names_a_few_of_many_inputs(project: Path, cli: Cli, count: int, more: str) -> None:
+    for number in range(count):
         (project / f"in/{number}.md").touch()
     with runcard.record("outputs", strict=True, inputs=["in/[0-9].md"]) as run:
         pass
     shutil.rmtree(project / "in")
-    assert "  gone: in/0.md, in/1.md, in/2.md, and 2 more" in cli("show", str(run.path)).out.splitlines()
+    assert f"  gone: in/0.md, in/1.md, in/2.md{more}" in cli("show", str(run.path)).out.splitlines()
 
 
 def test_a_state_says_what_it_means() -> None:
