@@ -159,3 +159,8 @@ def test_what_cannot_be_compared(cli: Cli, outputs: Path, tmp_path: Path, kind: 
             outcome = cli("diff", run, other.path)
     assert (outcome.code, outcome.out) == (code, "")
     assert outcome.err.startswith("Error:")
+
+
+def test_another_version_of_the_program_is_a_difference(outputs: Path) -> None:
+    runs = [record(outputs, application="persona", application_version=number) for number in ("1", "2")]
+    assert changes(*runs) == {("environment", "persona_version")}

@@ -1,9 +1,13 @@
 """What `runcard run` records, and what it tells the command."""
 
 import json
+import os
 import re
+import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -236,3 +240,78 @@ os.read(ended, 1)  # nothing comes, and the end only when nobody holds the other
 def test_time_of_a_process_that_nobody_waited_for_counts(runner: Runner) -> None:
     seconds, _ = used(runner, ORPHAN)
     assert seconds > 0.5
+
+
+def test_the_program_is_recorded_with_the_version_that_is_given(runner: Runner) -> None:
+    done = runner("--application", "persona=0.9.0", "--", "true")
+    assert done.document["environment"]["persona_version"] == "0.9.0"
+    assert done.document["reproduce"]["application"] == "persona=0.9.0"
+
+
+def test_a_program_without_a_version_is_looked_up(runner: Runner) -> None:
+    done = runner("--application", "pytest", "--", "true")
+    assert done.document["environment"]["pytest_version"] == version("pytest")
+
+
+def test_a_program_that_is_not_installed_is_a_warning(runner: Runner) -> None:
+    done = runner("--application", "no-such-program", "--", "true")
+    assert (done.code, done.warnings) == (0, ["application"])
+    assert b"Warning: the version of no-such-program is not recorded" in done.err
+    assert _programs(done.document) == []
+
+
+@pytest.mark.parametrize("word", ["runcard=1", "python", "persona=", "=0.9.0", "", "a b=1"])
+def test_a_program_that_cannot_be_recorded_is_wrong_usage(runner: Runner, word: str) -> None:
+    done = runner("--application", word, "--", "true")
+    assert (done.code, runs(runner.place)) == (64, [])
+
+
+def install(runner: Runner) -> Path:
+    """An environment with a package that brought a script; the path of the script."""
+    environment = runner.place / "environment"
+    info = environment / "lib" / "python3.12" / "site-packages" / "persona-0.9.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "RECORD").write_text("../../../bin/persona,,\n../../../generate.sh,,\n")
+    (environment / "bin").mkdir()
+    for name in ("bin/persona", "generate.sh"):
+        (environment / name).write_text("#!/bin/sh\nexit 0\n")
+        (environment / name).chmod(0o755)
+    return environment / "bin" / "persona"
+
+
+def test_a_script_of_an_installed_package_has_its_version(runner: Runner) -> None:
+    install(runner)
+    done = runner("--", "environment/bin/persona")
+    assert (done.code, done.document["environment"]["persona_version"]) == (0, "0.9.0")
+
+
+def test_a_script_is_found_in_the_path(runner: Runner) -> None:
+    path = f"{install(runner).parent}{os.pathsep}{os.environ['PATH']}"
+    done = runner("--", "persona", PATH=path)
+    assert done.document["environment"]["persona_version"] == "0.9.0"
+
+
+def test_the_name_that_is_given_counts_more_than_the_script(runner: Runner) -> None:
+    done = runner("--application", "other=1", "--", str(install(runner)))
+    assert _programs(done.document) == ["other_version"]
+
+
+def test_another_program_of_an_environment_has_no_version(runner: Runner) -> None:
+    script = install(runner)
+    assert _programs(runner("--", str(script.parent.parent / "generate.sh")).document) == []
+
+
+def test_a_binary_is_no_script_of_a_package(runner: Runner) -> None:
+    script = install(runner)
+    script.unlink()
+    shutil.copy(shutil.which("true") or "", script)
+    assert _programs(runner("--", str(script)).document) == []
+
+
+def test_a_command_of_no_package_has_no_version(runner: Runner) -> None:
+    assert _programs(runner("--", "true").document) == []
+
+
+def _programs(document: dict[str, Any]) -> list[str]:
+    names = [name for name in document["environment"] if name.endswith("_version")]
+    return [name for name in names if name not in {"runcard_version", "python_version"}]

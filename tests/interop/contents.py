@@ -69,6 +69,7 @@ def runs(draw: st.DrawFn) -> RecordContent:
         },
         "data_sources": {"files": [*files, draw(texts)], "total_tokens": None},
         "environment": {
+            "persona_version": draw(maybe_text),
             "runcard_version": None,
             "python_version": None,
             "platform": None,

@@ -38,6 +38,9 @@ def test_in_toto(content: RecordContent) -> None:
         if isinstance(entry, dict) and entry["sha256"]
     }
     dependencies = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    if content.is_run:
+        parameters = statement["predicate"]["buildDefinition"].get("internalParameters", {})
+        assert parameters.get("persona_version") == content.document["environment"]["persona_version"]
     assert digests == {part["digest"]["sha256"] for part in dependencies if "sha256" in part["digest"]}
 
 

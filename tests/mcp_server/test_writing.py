@@ -45,7 +45,7 @@ def test_a_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.md").write_text("input\n")
     tools = Tools(allows_write=True)
-    started = tools("record_run_start", model="claude-sonnet-4-5", provider="anthropic", config={"n": 3}, inputs=["in.md"], labels={"team": "ux"})  # fmt: skip
+    started = tools("record_run_start", model="claude-sonnet-4-5", provider="anthropic", config={"n": 3}, inputs=["in.md"], labels={"team": "ux"}, application="persona", application_version="0.9.0")  # fmt: skip
     run_id = started["run_id"]
     other = tools("record_run_start")["run_id"]
     events: list[dict[str, Any]] = [
@@ -65,6 +65,7 @@ def test_a_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert document["configuration"] | {"n": 3, "temperature": 0.2} == document["configuration"]
     assert document["generation"]["labels"] == {"team": "ux", "stage": "final"}
     assert document["generation"]["command"] == []
+    assert document["environment"]["persona_version"] == "0.9.0"
     assert document["metrics"]["accuracy"]["last"] == 0.9
     assert [error["message"] for error in document["errors"]] == ["it broke"]
     assert document["data_sources"]["total_files"] == 1

@@ -244,3 +244,9 @@ def test_nothing_hostile_reaches_the_terminal() -> None:
     )
     lines = screen(document, files=[(evil, 1)], amendments=[evil])
     assert not set("".join(lines)) & set("\x1b\u202e\n")
+
+
+def test_the_version_of_the_program_is_shown() -> None:
+    document = run()
+    document["environment"]["persona_version"] = "0.9.0"
+    assert "  persona version  0.9.0" in screen(document)

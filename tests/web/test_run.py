@@ -279,3 +279,11 @@ def test_a_time_stamp_counts_by_the_authorities_that_the_reader_trusts(
     assert ">Time-stamped<" in known
     assert "by Example TSA, trusted by" in known
     assert trusting.post(f"/api/runs/{run.id}/verify", json={}).json()["records"][0]["timestamps"]
+
+
+def test_the_page_has_the_version_of_the_program(page: TestClient) -> None:
+    with runcard.record(application="persona", application_version="0.9.7") as run:
+        pass
+    text = page.get(f"/runs/{run.id}").text
+    assert "persona version" in text
+    assert "0.9.7" in text

@@ -80,14 +80,24 @@ def _hint(arguments: list[str], path: str) -> str:
     return f"make it executable: chmod +x {printable(path)}"
 
 
+def is_script(path: str) -> bool:
+    """Whether the first line of a file names its interpreter."""
+    return _first_line(path).startswith(b"#!")
+
+
 def _is_text(path: str) -> bool:
     """Whether a file may be a script: its first line has no NUL byte."""
+    return b"\0" not in _first_line(path)
+
+
+def _first_line(path: str) -> bytes:
+    """The first line of a file, as far as it matters; a NUL byte if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return False
+        return b"\0"
     try:
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return is_file and b"\0" not in os.read(descriptor, _HEAD).split(b"\n", 1)[0]
+        return os.read(descriptor, _HEAD).split(b"\n", 1)[0] if is_file else b"\0"
     finally:
         os.close(descriptor)

@@ -5,6 +5,7 @@ It is not signed, and no more trustworthy than the record: the builder is the re
 
 from collections.abc import Iterator
 
+from runcard.documents.run.application import program_versions
 from runcard.encoding import JsonObject, canonical_json
 from runcard.interop.record_content import (
     RecordContent,
@@ -121,7 +122,9 @@ def _environment(content: RecordContent) -> JsonObject:
         return plain_object(section(content.document, "system_info"))
     environment = section(content.document, "environment")
     names = ("python_version", "platform", "timezone", "container", "packages")
-    return plain_object(without_none({name: environment.get(name) for name in names}))
+    return plain_object(
+        without_none({**program_versions(environment), **{name: environment.get(name) for name in names}})
+    )
 
 
 def _dependencies(content: RecordContent) -> Iterator[JsonObject]:

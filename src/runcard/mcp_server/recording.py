@@ -123,6 +123,8 @@ TOOLS = (
                 "experiment": about(TEXT, "The name of the experiment that it belongs to."),
                 "labels": about(OBJECT, "Labels: names and values."),
                 "parent": about(TEXT, "The id of the run that started this one."),
+                "application": about(TEXT, "The name of the program that generates, such as persona."),
+                "application_version": about(TEXT, "Its version, such as 0.9.0. Default: the installed one."),
             }
         ),
         answer=answer_schema({"run_id": TEXT, "path": _PATH}),

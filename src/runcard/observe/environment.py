@@ -1,9 +1,9 @@
-"""The environment of a run: versions, timezone, git, packages, lock files, container.
+"""The environment of a run: versions, timezone, git, packages, lock files, container; and the version of its program.
 
-Each fact has its own module beside this one. To add a fact, add a row to `_FACTS`. They are gathered in the order of that
-table, from cheap to expensive, so that a gathering that is cut short lacks only what takes long.
+Each fact has its own module beside this one. To add a fact, add a row to `_QUICK_FACTS` or `_SLOW_FACTS`. They are gathered in
+that order, from cheap to expensive, so that a gathering that is cut short lacks only what takes long.
 
-Invariants: the keys are always the same, and an unknown value is None. Gathering raises no error because of an unusual
+Invariants: the keys are always the same, but for that of the program, and an unknown value is None. Gathering raises no error because of an unusual
 machine. `EnvironmentGatherer` never blocks its caller longer than the given timeout.
 """
 
@@ -41,11 +41,16 @@ class EnvironmentGatherer:
         *,
         ignore: Sequence[str | os.PathLike[str]] = (),
         on_complete: Callable[[JsonObject], object] | None = None,
+        program: str | None = None,
     ) -> None:
-        """`on_complete` is called in the thread with the facts when all are known; it may raise RuncardError."""
+        """`on_complete` is called in the thread with the facts when all are known; it may raise RuncardError.
+
+        `program` is a file of the program whose version is wanted: if it belongs to an installed distribution, its version
+        is a fact, too.
+        """
         self.delivered = False  # whether `on_complete` has the facts
         self._on_complete = on_complete
-        self._gathering = _Gathering(directory, ignore)
+        self._gathering = _Gathering(directory, ignore, program)
         self._process = os.getpid()
         self._thread = BackgroundThread(self._work, "runcard-environment")
         try:
@@ -75,17 +80,25 @@ class EnvironmentGatherer:
 class _Gathering:
     """The facts, and the state they are taken from: a program may change its directory, path and variables meanwhile."""
 
-    def __init__(self, directory: str | os.PathLike[str], ignore: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        ignore: Sequence[str | os.PathLike[str]],
+        program: str | None = None,
+    ) -> None:
         self.facts: JsonObject = dict.fromkeys(_KEYS)
         self.directory = absolute_path(directory)
         self.ignore = ignore
         self.variables = dict(os.environ)
         self.path = list(sys.path)
+        self.program = program
 
     def gather(self) -> None:
         # Too many open files, or code that cannot be loaded any more: the rest stays unknown.
         with contextlib.suppress(OSError, ImportError):
-            self._gather(_FACTS)
+            self._gather(_QUICK_FACTS)
+            self.facts |= _program_version(self)
+            self._gather(_SLOW_FACTS)
 
     def gather_quickly(self) -> None:
         """Only what takes a few system calls."""
@@ -132,6 +145,21 @@ def _git(gathering: _Gathering) -> Iterator[JsonObject]:
         yield from git_states(gathering.directory, gathering.variables, ignore=gathering.ignore)
 
 
+def _program_version(gathering: _Gathering) -> JsonObject:
+    """The version of the program under its own key; empty if it is unknown."""
+    if gathering.program is None:
+        return {}
+    from runcard.documents.run.application import version_key  # noqa: PLC0415
+    from runcard.observe.program_distribution import distribution_of  # noqa: PLC0415
+
+    found = distribution_of(gathering.program, gathering.path)
+    if found is None:
+        return {}
+    name, version = found
+    key = version_key(name)
+    return {} if key is None else {key: version}
+
+
 _QUICK_FACTS: dict[str, _Fact] = {
     "runcard_version": lambda _: iter([__version__]),
     "python_version": lambda _: iter([sys.version.split()[0]]),
@@ -140,7 +168,7 @@ _QUICK_FACTS: dict[str, _Fact] = {
     "container": _container,
     "packages": _packages,
 }
-_FACTS = _QUICK_FACTS | {"lockfiles": _lockfiles, "git": _git}
+_SLOW_FACTS: dict[str, _Fact] = {"lockfiles": _lockfiles, "git": _git}
 _KEYS = (
     *("runcard_version", "python_version", "platform", "timezone"),
     *("git", "packages", "lockfiles", "container"),

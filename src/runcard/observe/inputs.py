@@ -68,7 +68,7 @@ class InputWatch:
         """A message for each input that vanished or changed; those with another size or time are hashed again."""
         now = {path: self._status(path) for path in self._initial}
         suspects = [path for path, (before, _) in self._initial.items() if now[path] not in {before, None}]
-        hexes, _ = _hash_all({self._real(path) for path in suspects}, None)
+        hexes, _ = hash_all({self._real(path) for path in suspects})
         gone = [
             f"the input {display_path(path)} vanished during the run" for path in now if now[path] is None
         ]
@@ -119,7 +119,7 @@ class _InputPaths:
 
 def _hashed(files: dict[str, _Input], warnings: list[str], progress: Progress | None) -> dict[str, str]:
     """The digest of each file that could be read and stayed as it was meanwhile."""
-    hexes, problems = _hash_all({file.real for file in files.values()}, progress)
+    hexes, problems = hash_all({file.real for file in files.values()}, progress)
     digests: dict[str, str] = {}
     for path, file in files.items():
         if file.real not in hexes:
@@ -131,7 +131,7 @@ def _hashed(files: dict[str, _Input], warnings: list[str], progress: Progress | 
     return digests
 
 
-def _hash_all(files: set[str], progress: Progress | None) -> tuple[dict[str, str], dict[str, str]]:
+def hash_all(files: set[str], progress: Progress | None = None) -> tuple[dict[str, str], dict[str, str]]:
     """The digests of files by their real paths, and a message for each file without one."""
     if not files:
         return {}, {}

@@ -47,9 +47,9 @@ def _in_folder(folder: str) -> dict[str, str | None]:
     known = _known_folders.get(folder)
     if known is not None and known[0] == state:
         return known[1]
-    entries = _entries(folder)
-    versions = _versions(folder, entries)
-    if state is not None and all(map(_NAME_AND_VERSION.fullmatch, entries)):  # no file was read
+    names = entries(folder)
+    versions = _versions(folder, names)
+    if state is not None and all(map(_NAME_AND_VERSION.fullmatch, names)):  # no file was read
         if len(_known_folders) >= _MOST_FOLDERS:
             _known_folders.clear()
         _known_folders[folder] = state, versions
@@ -67,7 +67,7 @@ def _settled_state(folder: str) -> tuple[int, ...] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _entries(folder: str) -> list[str]:
+def entries(folder: str) -> list[str]:
     """The names that stand for packages."""
     try:
         names = os.listdir(folder)
@@ -76,22 +76,31 @@ def _entries(folder: str) -> list[str]:
     return [name for name in names if name.endswith(_ENDINGS) and not name.startswith(_LEFTOVER)]
 
 
-def _versions(folder: str, entries: Iterable[str]) -> dict[str, str | None]:
+def _versions(folder: str, names: Iterable[str]) -> dict[str, str | None]:
     here: dict[str, str | None] = {}
-    for name, version in _names_and_versions(folder, entries):
-        key = _RUNS.sub("-", name).lower()
+    for name, version in _names_and_versions(folder, names):
+        key = normalized(name)
         here[key] = version if here.get(key, version) == version else None
     return here
 
 
-def _names_and_versions(folder: str, entries: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _names_and_versions(folder: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     if folder.endswith(".egg") and (match := _NAME_AND_VERSION.fullmatch(os.path.basename(folder))):
         yield match[1], match[2]
-    for entry in entries:
-        match = _NAME_AND_VERSION.fullmatch(entry)
-        found = (match[1], match[2]) if match else _from_metadata(os.path.join(folder, entry))
-        if found:
+    for entry in names:
+        if found := name_and_version(folder, entry):
             yield found
+
+
+def name_and_version(folder: str, entry: str) -> tuple[str, str] | None:
+    """Those of one package."""
+    match = _NAME_AND_VERSION.fullmatch(entry)
+    return (match[1], match[2]) if match else _from_metadata(os.path.join(folder, entry))
+
+
+def normalized(name: str) -> str:
+    """The name of a package as others refer to it."""
+    return _RUNS.sub("-", name).lower()
 
 
 def _from_metadata(entry: str) -> tuple[str, str] | None:

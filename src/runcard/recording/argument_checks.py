@@ -7,6 +7,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.exact_sums import plain_number
+from runcard.documents.run.application import version_key
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import UsageError
 from runcard.masking.marks import Masked
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit", "run")
 
+_APPLICATION = "[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
+_VERSION = "[!-~]{1,200}"
 _STATUSES = ("completed", "failed", "interrupted")
 _HEX_DIGEST = "[0-9a-f]{64}"
 _MAX_COST = 10**12  # dollars
@@ -54,6 +57,26 @@ def check_labels(labels: object) -> JsonObject:
         )
     plain = plain_data({str(key): value for key, value in labels.items()}).value
     return plain_copy({key: value if isinstance(value, str) else str(value) for key, value in plain.items()})
+
+
+def check_application(name: object, version: object) -> JsonObject | None:
+    """The program that generates, and its version where that is given; None where neither is."""
+    if name is None and version is None:
+        return None
+    if not isinstance(name, str) or not re.fullmatch(_APPLICATION, name):
+        raise UsageError(
+            f"application is {display_value(name)}", hint="pass the name of the program, such as 'persona'"
+        )
+    if version_key(name) is None:
+        raise UsageError(
+            f"application {name!r}: the version of this program is recorded anyway",
+            hint="name the program that generates",
+        )
+    if version is not None and not (isinstance(version, str) and re.fullmatch(_VERSION, version)):
+        raise UsageError(
+            f"the version of {name} is {display_value(version)}", hint="pass a text, such as '0.9.0'"
+        )
+    return {"name": name, "version": version}
 
 
 def check_cost(cost: object) -> float | int:

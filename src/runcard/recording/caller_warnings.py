@@ -1,4 +1,4 @@
-"""Warnings that name the line of the caller: the first one outside of runcard."""
+"""The caller: the first code outside of runcard. Its file, and warnings that name its line."""
 
 import contextlib
 import os
@@ -38,10 +38,21 @@ def warnings_in(messages: list[str]) -> "Iterator[None]":
         POSTPONED.reset(token)
 
 
+def caller_file() -> str | None:
+    """The file of the module that calls runcard; None in a notebook, a shell, or at the end of a program."""
+    _, frame = _caller()
+    file = None if frame is None else frame.f_globals.get("__file__")
+    return os.path.abspath(file) if isinstance(file, str) else None
+
+
 def _callers_level() -> int:
     """The `stacklevel` of the first line outside of runcard; beyond the last one, if there is none, at the end of a program."""
+    return _caller()[0] - 1
+
+
+def _caller() -> "tuple[int, FrameType | None]":
     level = 1
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         level, frame = level + 1, frame.f_back
-    return level
+    return level, frame

@@ -71,7 +71,10 @@ class RunLifetime:
         add_open_run(run, enclosing_run())
         # Only now: it would slow down the start.
         self._background = EnvironmentGatherer(
-            ".", ignore=[options.outputs], on_complete=events.add_environment
+            ".",
+            ignore=[options.outputs],
+            on_complete=events.add_environment,
+            program=options.settings.get("program"),
         )
         events.start_heartbeat()
         for kind, message in events.setup_warnings:

@@ -20,9 +20,15 @@ from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.recording.argument_checks import check_prices, check_status
+from runcard.recording.caller_warnings import caller_file
 from runcard.recording.events import EventRecorder
 from runcard.recording.recorder import Recorder
-from runcard.recording.start_document import cut_start_document, start_document, start_settings
+from runcard.recording.start_document import (
+    application_warning,
+    cut_start_document,
+    start_document,
+    start_settings,
+)
 from runcard.settings.apply import use_masking_settings
 from runcard.store.experiments import experiment_id
 from runcard.store.journal import EVENT_LIMIT
@@ -55,18 +61,29 @@ class MetadataRecorder(Recorder):
         experiment: str | None = None,
         labels: Mapping[str, object] | None = None,
         parent: str | None = None,
+        application: str | None = None,
+        application_version: str | None = None,
     ) -> None:
         """Start: the clock runs from here."""
         events = self._events
         if events.start_document is not None:
             raise UsageError("this recorder has already been started", hint="make a new one for each run")
         settings = start_settings(
-            model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
+            model=model,
+            provider=provider,
+            config=config,
+            experiment=experiment,
+            labels=labels,
+            parent=parent,
+            application=application,
+            application_version=application_version,
         )
         use_masking_settings()
         events.clock = Clock()
         events.directory = os.getcwd()
-        self._background = EnvironmentGatherer(events.directory)
+        self._background = EnvironmentGatherer(
+            events.directory, program=None if application else caller_file()
+        )
         identity = experiment_id(experiment, new_id) if experiment else new_id("exp")
         document, masked_counts = start_document(
             events.clock,
@@ -79,6 +96,8 @@ class MetadataRecorder(Recorder):
         events.start_document, events.status = document, "running"
         for message in cut_start_document(document, EVENT_LIMIT):
             events.add_warning(message, TRUNCATED)
+        if unknown := application_warning(settings):
+            events.add_warning(unknown, "application")
         events.configuration = dict(document["configuration"])
         for where, counts in masked_counts.items():
             events.add_masked(counts, where)

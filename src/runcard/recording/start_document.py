@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runcard.documents.run.application import version_key
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, size
 from runcard.errors import UsageError
@@ -14,7 +15,7 @@ from runcard.masking import mask_command, mask_data
 from runcard.masking.marks import add_counts
 from runcard.observe.clock import Clock, timestamp
 from runcard.observe.process import this_process
-from runcard.recording.argument_checks import check_config, check_labels
+from runcard.recording.argument_checks import check_application, check_config, check_labels
 from runcard.version import __version__
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class _GivenValues(NamedTuple):
     configuration: JsonObject
     labels: JsonObject
     command: list[str]
+    environment: JsonObject  # the version of the program, by its key
     reproduce: JsonObject | None  # the options for running it again
 
 
@@ -43,6 +45,8 @@ def start_settings(
     experiment: str | None = None,
     labels: Mapping[str, object] | None = None,
     parent: str | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
 ) -> JsonObject:
     """The arguments that describe a run, checked; raises UsageError for what a record cannot hold."""
     for name, value in (("experiment", experiment), ("parent", parent)):
@@ -59,8 +63,28 @@ def start_settings(
         "experiment": experiment,
         "labels": check_labels({} if labels is None else labels),
         "parent": parent,
+        "application": _application(application, application_version),
         "command": [json_name(argument).text for argument in sys.orig_argv],
     }
+
+
+def _application(name: str | None, version: str | None) -> JsonObject | None:
+    """The program that generates, with its version: that of the installed distribution, if none is given."""
+    application = check_application(name, version)
+    if application is not None and version is None:
+        from runcard.observe.packages import normalized, packages  # noqa: PLC0415 - few give a name alone
+
+        application["version"] = packages(sys.path).get(normalized(application["name"]))
+    return application
+
+
+def application_warning(settings: JsonObject) -> str | None:
+    """A warning about a program whose version is not known."""
+    application = settings["application"]
+    if application is None or application["version"] is not None:
+        return None
+    name = application["name"]
+    return f"the version of {name} is not recorded: no version is given, and no distribution {name} is installed here"
 
 
 def start_document(
@@ -94,6 +118,7 @@ def start_document(
         "configuration": given.configuration,
         "data_sources": {"files": [], "total_files": 0, "total_bytes": 0, "total_tokens": None},
         "environment": {
+            **given.environment,
             "runcard_version": __version__,
             **dict.fromkeys(
                 ("python_version", "platform", "timezone", "git", "packages", "lockfiles", "container")
@@ -119,6 +144,7 @@ def _given_values(settings: JsonObject, *, keep_secrets: bool) -> tuple[_GivenVa
         {"model": None, "provider": None, **given_configuration(settings)},
         settings["labels"],
         settings["command"],
+        _application_version(settings["application"]),
         settings.get("reproduce"),
     )
     counts: MaskedCounts = {}
@@ -128,6 +154,8 @@ def _given_values(settings: JsonObject, *, keep_secrets: bool) -> tuple[_GivenVa
             "labels": mask_data(given.labels),
             "command": mask_command(given.command),
         }
+        if given.environment:
+            masked["environment"] = mask_data(given.environment)
         if given.reproduce is not None:
             masked["reproduce"] = mask_data(given.reproduce)
         given = given._replace(**{name: each.value for name, each in masked.items()})
@@ -135,6 +163,12 @@ def _given_values(settings: JsonObject, *, keep_secrets: bool) -> tuple[_GivenVa
         add_counts(counts["command"], settings.get("masked_in_command", {}))
     add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
     return given, counts
+
+
+def _application_version(application: JsonObject | None) -> JsonObject:
+    if application is None or application["version"] is None:
+        return {}
+    return {str(version_key(application["name"])): application["version"]}
 
 
 def cut_start_document(document: JsonObject, limit: int) -> list[str]:

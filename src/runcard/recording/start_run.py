@@ -16,7 +16,7 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.recording.closing import close_dead_run
 from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
-from runcard.recording.start_document import cut_start_document, start_document
+from runcard.recording.start_document import application_warning, cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer
 from runcard.store.runs.directory import NewRun, may_be_dead, open_runs
@@ -53,6 +53,8 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
     )
     document["generation"] |= _origin(store, settings)
     options = _in_session(options, run_id, document, warn)
+    if unknown := application_warning(settings):
+        setup_warnings.append(("application", unknown))
     setup_warnings += [(TRUNCATED, message) for message in cut_start_document(document, options.event_limit)]
     new_run = NewRun(store, run_id, new_writer(), options.event_limit)
     try:

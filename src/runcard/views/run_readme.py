@@ -4,6 +4,7 @@ It depends only on the document and the names of the files, so it is the same wh
 can break a table or become markup.
 """
 
+from runcard.documents.run.application import labelled_versions
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
@@ -120,6 +121,7 @@ def _configuration(document: JsonObject) -> str:
     git = environment.get("git") or {}
     if git.get("commit"):
         rows.append(("git commit", git["commit"] + (" with uncommitted changes" if git.get("dirty") else "")))
+    rows += labelled_versions(environment)
     rows += [(label, environment[key]) for key, label in _ENVIRONMENT.items() if environment.get(key)]
     table = "\n".join(f"| {escape(key)} | {code(truncated(value, 120))} |" for key, value in rows)
     return f"## Configuration\n\n| | |\n|---|---|\n{table}{more}"

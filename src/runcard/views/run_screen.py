@@ -6,9 +6,11 @@ Long lists are cut, so that it stays one screen; the whole record is in the file
 from collections.abc import Sequence
 from signal import Signals
 
+from runcard.documents.run.application import labelled_versions
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
+from runcard.observe.input_states import CHANGED, GONE, UNCHECKED, InputState
 from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import cached_tokens, server_tools, special_prices
 from runcard.views.formats import (
@@ -36,21 +38,24 @@ from runcard.views.screen_parts import (
 )
 
 _PROBLEMS = {"errors": "error", "warnings": "warning"}
+_INPUT_STATES = {CHANGED: "changed since", GONE: "gone", UNCHECKED: "not checked"}
 _MOST_METRICS = 12
+_MAX_NAMES = 3  # of inputs in a line
 
 
-def run_screen(
+def run_screen(  # noqa: PLR0913 - one for each source of the screen
     path: str,
     document: JsonObject,
     status: str | None,
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
     signatures: Sequence[str] = (),
+    inputs: Sequence[InputState] = (),
     *,
     so_far: bool = False,
     cut_texts: bool = True,
 ) -> list[str]:
-    """A run, line by line; `so_far`: it is not closed, so more may come. `cut_texts` cuts long texts of problems."""
+    """A run, line by line; `inputs` as they are now. `so_far`: it is not closed, so more may come. `cut_texts` cuts long texts of problems."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
@@ -59,7 +64,7 @@ def run_screen(
         *section("Configuration", _configuration(document)),
         *section("Cost so far" if so_far else "Cost", _cost(document)),
         *section("Metrics", _metrics(document)),
-        *section("Inputs", file_list(_inputs(document["data_sources"]))),
+        *section("Inputs", [*file_list(_inputs(document["data_sources"])), *_changes(inputs)]),
         *section("Files", file_list(files)),
         *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
         *section("Amendments", cut([f"  {one_line(amendment)}" for amendment in amendments])),
@@ -105,6 +110,7 @@ def _environment(environment: JsonObject) -> list[Pair]:
     git = environment.get("git") or {}
     commit = git.get("commit")
     return [
+        *labelled_versions(environment),
         ("git", commit and commit[:12] + (" + uncommitted changes" if git.get("dirty") else "")),
         ("python", environment.get("python_version")),
         ("platform", environment.get("platform")),
@@ -164,6 +170,17 @@ def _cost_part(part: JsonObject, name: str) -> str:
 def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
     files = [file if isinstance(file, dict) else {"path": file} for file in sources["files"] or ()]
     return [(file["path"], file.get("bytes")) for file in files]
+
+
+def _changes(inputs: Sequence[InputState]) -> list[str]:
+    """The inputs that are not what was read, or not known to be."""
+    lines = []
+    for state, label in _INPUT_STATES.items():
+        paths = [one_line(each.path) for each in inputs if each.state == state]
+        more = f", and {len(paths) - _MAX_NAMES:,} more" if len(paths) > _MAX_NAMES else ""
+        if paths:
+            lines.append(f"  {label}: {', '.join(paths[:_MAX_NAMES])}{more}")
+    return lines
 
 
 def _problems(document: JsonObject, *, cut_texts: bool) -> list[str]:

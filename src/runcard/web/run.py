@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runcard.checksums.listing import read_file
+from runcard.documents.run.application import labelled_versions
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.errors import RuncardError
 from runcard.files import json_name
@@ -168,6 +169,7 @@ def _environment(document: "JsonObject") -> list[tuple[str, Any]]:
     return [
         (name, value)
         for name, value in (
+            *labelled_versions(environment),
             ("Commit", commit and commit[:12] + (" + uncommitted changes" if git.get("dirty") else "")),
             ("Branch", git.get("branch")),
             ("Python", environment.get("python_version")),

@@ -56,6 +56,16 @@ def test_the_same_again_is_identical_and_related(project: Path) -> None:
     assert again["data_sources"]["files"] == before["data_sources"]["files"]
 
 
+@pytest.mark.parametrize("given", ["persona=0.9.0", "pytest", None])
+def test_the_program_is_given_again_as_it_was_given(project: Path, given: str | None) -> None:
+    options = () if given is None else ("--application", given)
+    before = read(record(project, *options))
+    assert runcard(project, "rerun", str(runs(project)[0])).returncode == 0
+    again = read(runs(project)[1])
+    assert again["environment"] == before["environment"]
+    assert again.get("reproduce", {}).get("application") == given
+
+
 def _digest(run: Path) -> str:
     return sha256((run / "metadata.json").read_bytes()).hexdigest()
 

@@ -11,6 +11,7 @@ from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
+    from runcard.observe.input_states import InputState
     from runcard.operations.checks.show import ShownRun
     from runcard.operations.checks.show_session import ShownSession
 
@@ -26,6 +27,9 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
 
     For a run: its command, configuration, cost, inputs and files; signatures are listed, not checked. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.
+
+    Inputs that are not the files that were read are named, as far as 64 MiB of them can tell: all of them are for runcard
+    verify --inputs.
 
     A run or session that is not closed is shown as far as its journals go; nothing is written.
 
@@ -46,7 +50,9 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
             f"{shown.path} is a run, and only sessions have instances",
             hint="leave out --instance, or name a session",
         )
-    _print(shown.to_dict(), _run(shown), as_json=as_json)
+    inputs = shown.inputs()
+    data = shown.to_dict() | {"inputs": [state.to_dict() for state in inputs]}
+    _print(data, _run(shown, inputs), as_json=as_json)
     return max(_warn(shown), _warn_of_damage(shown))
 
 
@@ -69,7 +75,7 @@ def _print(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
         say(line)
 
 
-def _run(shown: "ShownRun") -> list[str]:
+def _run(shown: "ShownRun", inputs: "list[InputState]") -> list[str]:
     from runcard.operations.checks.show import signatures_of  # noqa: PLC0415
     from runcard.views.run_screen import run_screen  # noqa: PLC0415
 
@@ -80,6 +86,7 @@ def _run(shown: "ShownRun") -> list[str]:
         shown.files,
         shown.amendments.descriptions,
         [str(signature) for signature in signatures_of(shown.record)],
+        inputs,
         so_far=shown.is_open,
         cut_texts=sys.stdout.isatty(),
     )

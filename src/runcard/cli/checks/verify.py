@@ -56,6 +56,11 @@ if TYPE_CHECKING:
     type="PATH",
     help="Proof by `runcard anchor --proof` about the record at PATH. Default: PATH.proof.json, if it exists.",
 )
+@declare.option(
+    "--inputs",
+    is_flag=True,
+    help="Compare the inputs of runs with the files as they are now. Those that are changed, gone or cannot be checked are warnings: they are not part of a record.",
+)
 @declare.progress_option
 @declare.json_option
 @declared_cluster_options
@@ -68,6 +73,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     tsa_certs: str | None,
     require_timestamp: bool,
     proof: str | None,
+    inputs: bool,
     shows_progress: bool,
     as_json: bool,
 ) -> int:
@@ -102,7 +108,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     report = VerifyReport(batch, signers)
     limits = read_settings().limits
     for result in batch.over(
-        verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None)
+        verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None, inputs=inputs)
     ):
         judgement = judge(result, policy, authorities, proof)
         total.add(*judgement)

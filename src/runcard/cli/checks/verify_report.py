@@ -5,16 +5,18 @@ Only a path at which there is no record is an error of the command, on stderr.
 A record has four verdicts: intact, complete, signed, time-stamped. At the end stands what each of them does not prove.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say, say_done
 from runcard.files import printable
+from runcard.observe.input_states import EQUAL
 from runcard.store import layout
+from runcard.store.record import SESSION
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Sequence
 
     from runcard.cli.batch import Batch
@@ -51,8 +53,11 @@ class VerifyReport:
     ) -> None:
         """The verdict on a record: at once if it is good, at the end if it failed."""
         verdict = result.verdict
+        for state in result.inputs or ():
+            if state.state != EQUAL:
+                self._batch.report_warning(f"{result.path}: {state.describe()}")
         if _code_of(verdict) == ExitCode.FAILED:
-            self._add_failed(result, [*_proof_lines(signers, times)])
+            self._add_failed(result, [*_proof_lines(signers, times), *_input_lines(result)])
             return
         known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
         if not verdict.records and not verdict.findings and not signers:
@@ -63,7 +68,8 @@ class VerifyReport:
             self._batch.done(f"{result.path}: the ledger is signed", [*_proof_lines(signers, times), *known])
         elif verdict.records:
             self._sentences.update(self._about(verdict, signers, times))
-            self._batch.done(f"{result.path}: {_words(verdict)}", [*_proof_lines(signers, times), *known])
+            proofs = [*_proof_lines(signers, times), *_input_lines(result)]
+            self._batch.done(f"{result.path}: {_words(verdict)}", [*proofs, *known])
         else:
             for line in known:
                 self._batch.done(f"{result.path}: {line}")
@@ -127,6 +133,20 @@ def _code_of(checked: "Verdict | Finding") -> ExitCode:
 def _proof_lines(signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]") -> Iterator[str]:
     yield from (f"signed by {each.describe()}" for each in signers)
     yield from (f"time-stamped {each.describe()}" for each in times)
+
+
+def _input_lines(result: "Verified") -> Iterator[str]:
+    """How many inputs of a run are what they were."""
+    if result.inputs is None or not result.verdict.records:
+        return
+    identity = result.verdict.identity
+    if identity is not None and identity.kind == SESSION:
+        yield "inputs: a session records none"
+    elif not result.inputs:
+        yield "inputs: none recorded"
+    else:
+        counts = Counter(state.state for state in result.inputs)
+        yield "inputs: " + ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 
 def _line(finding: "Finding", result: "Verified") -> str:

@@ -63,6 +63,12 @@ OPTIONS = (
     Option("--label", "labels", "Label the run. Repeatable.", "KEY=VALUE", many=True),
     Option("--parent", "parent", "Run that this one is a part of.", "ID"),
     Option(
+        "--application",
+        "application",
+        "Program that generates, or NAME=VERSION. Default: the installed package that has COMMAND as a script.",
+        "NAME",
+    ),
+    Option(
         "--no-meter", "no_meter", "Do not count the model calls of COMMAND; start it with nothing changed."
     ),
     Option("--keep-content", "keep_content", "Keep prompts and replies of model calls, masked."),
@@ -111,6 +117,7 @@ def carry_out(  # noqa: PLR0913 - the options
     provider: str | None,
     labels: tuple[str, ...],
     parent: str | None,
+    application: str | None,
     no_meter: bool,
     keep_content: bool,
     witness: str | None,
@@ -127,6 +134,7 @@ def carry_out(  # noqa: PLR0913 - the options
         _check_text(*assignments, *labels, model or "", provider or "")
         _check_patterns(output_patterns)
         _check_meter(no_meter, keep_content, witness)
+        name, has_version, version = (None, "", None) if application is None else application.partition("=")
         folder = _folder_of(experiment)
         if experiment is not None and folder is None and not is_quiet():
             _hint_at_experiments(experiment)
@@ -140,6 +148,8 @@ def carry_out(  # noqa: PLR0913 - the options
             provider=provider,
             labels=dict(map(_label, labels)),
             parent=parent,
+            application=name,
+            application_version=version if has_version else None,
             keep_secrets=keep_secrets,
             output_patterns=output_patterns,
             template_args=template_args,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from runcard import checksums
 from runcard.documents.differences import differences
+from runcard.documents.run.application import program_versions
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, StoreError, UsageError
@@ -247,7 +248,8 @@ def _metrics(document: JsonObject) -> JsonObject:
 
 def _environment(old: JsonObject, new: JsonObject) -> Iterator[RecordChange]:
     names = ("python_version", "platform", "timezone")
-    yield from _values("environment", *({name: env.get(name) for name in names} for env in (old, new)))
+    values = ({**program_versions(env), **{name: env.get(name) for name in names}} for env in (old, new))
+    yield from _values("environment", *values)
     yield from _values("git", old.get("git") or {}, new.get("git") or {})
     yield from _values("packages", old.get("packages") or {}, new.get("packages") or {})
     yield from _values("lockfiles", old.get("lockfiles") or {}, new.get("lockfiles") or {})

@@ -15,8 +15,11 @@ from runcard.store.record import Record
 from runcard.views.run_readme import is_readme_of
 
 if TYPE_CHECKING:
+    from runcard.observe.input_states import InputState
     from runcard.operations.checks.show_session import ShownInstance, ShownSession
     from runcard.operations.checks.stated_signatures import StatedSignature
+
+_MAX_INPUTS = 64 << 20  # bytes of inputs that are read
 
 GONE = "its process is gone"
 UNKNOWN = "it is unknown whether it is still running"
@@ -39,6 +42,12 @@ class ShownRun(NamedTuple):
     @property
     def path(self) -> str:
         return self.record.path
+
+    def inputs(self) -> "list[InputState]":
+        """Whether the inputs are the files that were read; of large ones that is unchecked."""
+        from runcard.operations.checks.verify_inputs import run_inputs  # noqa: PLC0415 - many runs have none
+
+        return run_inputs(self.record, self.document, limit=_MAX_INPUTS)
 
     def to_dict(self) -> JsonObject:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from runcard.documents.findings import ERROR, NOTE, Finding, Severity
+from runcard.documents.findings import ERROR, NOTE, WARNING, Finding, Severity
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
+from runcard.observe.input_states import EQUAL
 from runcard.operations.checks.judgement import judge
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
@@ -61,14 +62,31 @@ def verify(
     progress: Progress | None = None,
     limits: Limits | None = None,
     whole_ledgers: bool = False,
+    inputs: bool = False,
 ) -> Iterator[Verified]:
     """Hash everything at these paths and compare it with the recorded digests.
 
     A path is a run or a session, its metadata document, its archive, or a folder with records at any depth; one that is
     none of these is a finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
     For a store, the chains of its ledgers are checked as a whole. For records that are named, they are checked where they
-    mention the record, and at their ends; with `whole_ledgers`, as a whole.
+    mention the record, and at their ends; with `whole_ledgers`, as a whole. With `inputs`, the inputs of runs are compared,
+    too: they are no part of a record, so they do not change its verdict.
     """
+    results = _verify(paths, progress, limits, whole_ledgers=whole_ledgers)
+    if not inputs:
+        return results
+    from runcard.operations.checks.verify_inputs import with_inputs  # noqa: PLC0415 - few ask for it
+
+    return (with_inputs(result, limits) for result in results)
+
+
+def _verify(
+    paths: "Sequence[str | os.PathLike[str]]",
+    progress: Progress | None,
+    limits: Limits | None,
+    *,
+    whole_ledgers: bool,
+) -> Iterator[Verified]:
     chains, anchors = _NamedChains(whole_ledgers=whole_ledgers), _NamedAnchors()
     for form, names in groupby(map(_record_path, paths), _form):
         if form == _DIRECTORY:
@@ -308,7 +326,9 @@ class VerifySummary:
                 self._records.append(_record_entry(result, signers, times))
         self.tally.update(_tally_words(verdict))
         self._findings += verdict.findings
-        self.severity = max(self.severity, verdict.severity, key=list(reversed(Severity)).index)
+        self.severity = max(
+            self.severity, verdict.severity, _input_severity(result), key=list(reversed(Severity)).index
+        )
         if result.store is not None:
             self.stores.add(result.store)
 
@@ -329,6 +349,10 @@ class VerifySummary:
             "findings": [finding.to_dict() for finding in self._findings],
             **pinned,
         }
+
+
+def _input_severity(result: Verified) -> Severity:
+    return WARNING if any(each.state != EQUAL for each in result.inputs or ()) else NOTE
 
 
 def _weakest(verdicts: set[bool | None]) -> bool | None:
@@ -362,6 +386,7 @@ def _record_entry(
     result: Verified, signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]"
 ) -> JsonObject:
     verdict, identity = result.verdict, result.verdict.identity
+    inputs = {} if result.inputs is None else {"inputs": [each.to_dict() for each in result.inputs]}
     return {
         "path": printable(result.path if is_url(result.path) else os.path.abspath(result.path)),
         "id": identity and identity.id,
@@ -373,6 +398,7 @@ def _record_entry(
         "fingerprint": (identity and identity.fingerprint) or None,
         "signers": [each.to_dict() for each in signers],
         "timestamps": [each.to_dict() for each in times],
+        **inputs,
     }
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from runcard.documents.findings import Finding
 from runcard.errors import RuncardError
 from runcard.files import failure
+from runcard.observe.input_states import InputState
 from runcard.store.verification import Verdict, unreadable
 
 
@@ -21,6 +22,7 @@ class Verified(NamedTuple):
     mentions: tuple[
         str, ...
     ] = ()  # what to look for in the ledgers, to check this for a record that was named
+    inputs: tuple[InputState, ...] | None = None  # as they are today; None if nobody asked
     deleted: int = 0  # for a store without records: how many were deleted on purpose
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, overload
 
 from runcard.errors import UsageError
 from runcard.recording.argument_checks import check_prices
-from runcard.recording.caller_warnings import warn_caller
+from runcard.recording.caller_warnings import caller_file, warn_caller
 from runcard.recording.load_modules import load_modules
 from runcard.recording.recording import Function, Recording
 from runcard.recording.run import RecordOptions, Run
@@ -42,6 +42,8 @@ def record(
     experiment: str | None = ...,
     labels: Mapping[str, object] | None = ...,
     parent: str | None = ...,
+    application: str | None = ...,
+    application_version: str | None = ...,
     prices: "Prices | None" = ...,
     keep_secrets: bool = ...,
     strict: bool = ...,
@@ -59,6 +61,8 @@ def record(  # noqa: PLR0913 - the main entry point: each argument describes the
     experiment: str | None = None,
     labels: Mapping[str, object] | None = None,
     parent: str | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
     prices: "Prices | None" = None,
     keep_secrets: bool = False,
     strict: bool = False,
@@ -67,7 +71,9 @@ def record(  # noqa: PLR0913 - the main entry point: each argument describes the
     """Record a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
 
     `outputs` defaults to the setting of that name, `prices` to the price file that the settings name. `inputs` are paths
-    and patterns of files that are read. Secrets in `config`, labels or errors are masked, unless `keep_secrets` is set.
+    and patterns of files that are read. `application` is the program that generates, whose version is recorded: that of
+    the installed distribution, if you give none. Without it, the program is the distribution that the caller belongs to.
+    Secrets in `config`, labels or errors are masked, unless `keep_secrets` is set.
     An event of more than `max_event_bytes` is cut, and marked as such. When the recording itself fails, the block goes
     on with a RuncardWarning; with `strict` it raises. As a decorator it needs no parentheses.
     """
@@ -82,6 +88,8 @@ def record(  # noqa: PLR0913 - the main entry point: each argument describes the
         experiment=experiment,
         labels=labels,
         parent=parent,
+        application=application,
+        application_version=application_version,
         prices=prices,
         keep_secrets=keep_secrets,
         strict=strict,
@@ -100,6 +108,8 @@ def start(  # noqa: PLR0913 - as `record`
     experiment: str | None = None,
     labels: Mapping[str, object] | None = None,
     parent: str | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
     prices: "Prices | None" = None,
     keep_secrets: bool = False,
     strict: bool = False,
@@ -121,6 +131,8 @@ def start(  # noqa: PLR0913 - as `record`
         experiment=experiment,
         labels=labels,
         parent=parent,
+        application=application,
+        application_version=application_version,
         prices=prices,
         keep_secrets=keep_secrets,
         strict=strict,
@@ -129,7 +141,7 @@ def start(  # noqa: PLR0913 - as `record`
     return begin_started_run(options)
 
 
-def start_for_client(
+def start_for_client(  # noqa: PLR0913 - as `record`
     outputs: str | None = None,
     *,
     model: str | None = None,
@@ -139,6 +151,8 @@ def start_for_client(
     experiment: str | None = None,
     labels: Mapping[str, object] | None = None,
     parent: str | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
 ) -> Run:
     """Start a run of another program, which tells this process what happens in it. A failure to record raises.
 
@@ -155,12 +169,14 @@ def start_for_client(
         experiment=experiment,
         labels=labels,
         parent=parent,
+        application=application,
+        application_version=application_version,
         prices=None,
         keep_secrets=False,
         strict=True,
         max_event_bytes=EVENT_LIMIT,
     )
-    return RunLifetime(options._replace(settings=options.settings | {"command": []})).begin()
+    return RunLifetime(options._replace(settings=options.settings | {"command": [], "program": None})).begin()
 
 
 def _options(  # noqa: PLR0913
@@ -173,6 +189,8 @@ def _options(  # noqa: PLR0913
     experiment: str | None,
     labels: Mapping[str, object] | None,
     parent: str | None,
+    application: str | None,
+    application_version: str | None,
     prices: "Prices | None",
     keep_secrets: bool,
     strict: bool,
@@ -185,8 +203,16 @@ def _options(  # noqa: PLR0913
             "inputs must be a list of paths and patterns, not a text", hint=f"write inputs=[{inputs!r}]"
         )
     settings = start_settings(
-        model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
+        model=model,
+        provider=provider,
+        config=config,
+        experiment=experiment,
+        labels=labels,
+        parent=parent,
+        application=application,
+        application_version=application_version,
     )
+    settings["program"] = None if application else caller_file()
     if experiment is not None:
         _warn_of_similar_experiment(experiment)
     patterns = tuple(os.fspath(pattern) for pattern in inputs)

@@ -178,6 +178,7 @@ class RerunPlan:
             "config": _given_values(self.configuration),
             "experiment": start["generation"].get("experiment_name"),
             "labels": start["generation"].get("labels") or {},
+            **_application(self.old.document),
             "keep_secrets": bool(self.old.document.get("keep_secrets")),
             "output_patterns": _output_patterns(self.old.document),
             "meter": MeterOptions(is_on=_was_metered(self.old.document)),
@@ -193,6 +194,12 @@ def _given_values(configuration: JsonObject) -> JsonObject:
 def _output_patterns(document: JsonObject) -> list[str]:
     """The patterns of the files that were copied into the record from elsewhere."""
     return (document.get("reproduce") or {}).get("outputs") or []
+
+
+def _application(document: JsonObject) -> JsonObject:
+    """The program as it was given. A version that was looked up is looked up again."""
+    name, sign, version = str((document.get("reproduce") or {}).get("application") or "").partition("=")
+    return {"application": name or None, "application_version": version if sign else None}
 
 
 def _was_metered(document: JsonObject) -> bool:

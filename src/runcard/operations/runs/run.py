@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.child_process.child import Child, ChildStreams, adopt_orphans
-from runcard.child_process.find_program import CannotRun, Command, find_command
+from runcard.child_process.find_program import CannotRun, Command, find_command, is_script
 from runcard.child_process.relay import OutputStream, Relay, TerminalOutput
 from runcard.child_process.signals import Signals
 from runcard.encoding import JsonObject
@@ -74,6 +74,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     provider: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
     relations: Iterable[tuple[str, str, str]] = (),
     keep_secrets: bool = False,
     output_patterns: Iterable[str] = (),
@@ -87,11 +89,19 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document;
     `variables` are added to the environment of the command. `meter`: whether and how its model calls are counted.
     `output_patterns` select the files that are copied into the record if the command creates or changes them.
+    `application` is the program whose version is recorded; without it, the distribution that has COMMAND as a script.
     With `template_args`, `{name}` in the command stands for a value of the configuration. With `find_changes`, the result
     names files of the working directory that changed and are not in the record.
     """
     settings = start_settings(
-        model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
+        model=model,
+        provider=provider,
+        config=config,
+        experiment=experiment,
+        labels=labels,
+        parent=parent,
+        application=application,
+        application_version=application_version,
     )
     caller = traceparent()
     passed_on = _child_traceparent(caller)
@@ -106,6 +116,9 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     arguments = _set_command(
         settings, command, wanted, template_args=template_args, keep_secrets=keep_secrets
     )
+    if application is not None:
+        given = application if application_version is None else f"{application}={application_version}"
+        settings.setdefault("reproduce", {})["application"] = given
     if not meter.is_on:
         settings.setdefault("reproduce", {})["meter"] = False
     check_local(outputs)
@@ -116,6 +129,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         store, settings, (), None, keep_secrets, strict=True, signing=signing_settings(configured)
     )
     command_run = _CommandRun(start_run(options, warnings.append), store, warnings, meter)
+    command_run.finds_program = application is None
     try:
         command_run.watch_files(wanted, find_changes=find_changes)
         command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
@@ -198,6 +212,8 @@ class _CommandRun:
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
         self.files = CommandFiles(self._path, events.run_id, self._directory)
         self._changed: ChangedFiles | None = None
+        self.finds_program = True  # whether to find the version of the program that is run
+        self._program: str | None = None
         self._warnings = warnings  # shown to the user
         self._cost: str | None = None
         self._problems: list[CannotRun | RuncardError] = []
@@ -241,6 +257,7 @@ class _CommandRun:
         environment |= self._write_config()
         try:
             found = find_command(arguments, os.get_exec_path(environment))
+            self._program = found.path if self.finds_program and _may_be_installed(found.path) else None
             metered, environment = self._meter.prepare(found.path, arguments, environment)
             status = self._run_child(found._replace(arguments=metered), environment, signals)
         except CannotRun as error:
@@ -376,7 +393,10 @@ class _CommandRun:
 
     def _start_background(self) -> EnvironmentGatherer:
         return EnvironmentGatherer(
-            self._directory, ignore=[self._store], on_complete=self._events.add_environment
+            self._directory,
+            ignore=[self._store],
+            on_complete=self._events.add_environment,
+            program=self._program,
         )
 
     def _environment(self) -> JsonObject | None:
@@ -395,6 +415,11 @@ class _CommandRun:
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
             self._events.add_warning(message, kind)
+
+
+def _may_be_installed(program: str) -> bool:
+    """Whether a program can be the script of a distribution: those are in a folder called `bin`."""
+    return os.path.basename(os.path.dirname(os.path.abspath(program))) == "bin" and is_script(program)
 
 
 def _open_terminal() -> "Terminal":
