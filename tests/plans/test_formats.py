@@ -233,6 +233,9 @@ def test_commands_say_the_same_of_both_versions(cli: Cli, tmp_path: Path) -> Non
     said = {}
     for version in ("1.3", "2.0"):
         shop = Shop(tmp_path / "shop")
+        (shop.root / "spec/factories/orders.rb").write_text(
+            "FactoryBot.define { factory(:order) { trait(:paid) { paid { true } } } }"
+        )
         said[version] = list(results(cli, shop, version))
         shutil.rmtree(tmp_path / "shop")
     assert said["1.3"] == said["2.0"]
@@ -412,32 +415,52 @@ def test_copies_that_differ_stay_characteristics_of_their_own(
     assert contexts(joined) == contexts(split)
 
 
-def test_a_changed_copy_is_not_joined() -> None:
-    root: Fields = {
-        "name": "a",
-        "states": ["x", "y", "z"],
-        "depends_on": None,
-        "when_parent": None,
-        "level": 1,
-    }
-    child = {"name": "b", "states": ["x", "y"], "depends_on": "a", "when_parent": ["x", "y"], "level": 2}
-    grandchild = {"name": "c", "states": ["x", "y"], "depends_on": "b", "when_parent": ["x"], "level": 3}
-    listed = [root, child, grandchild]
-    split = split_states(listed)
-    assert [each["name"] for each in split] == ["a", "b", "b_when_y", "c", "c_when_y"]
-    for name in ("b_when_y", "c_when_y"):  # neither is joined without the other
+def of_parent(name: str, parent: str | None, when: object, **more: object) -> Fields:
+    return {"name": name, "states": ["x", "y", "z"], "depends_on": parent, "when_parent": when} | more
+
+
+def joined_names(listed: list[Fields]) -> list[str]:
+    return [each["name"] for each in in_latest_shape({"characteristics": listed})["characteristics"]]
+
+
+A = of_parent("a", None, None)
+CHAIN = [
+    A | {"level": 1},
+    of_parent("b", "a", ["x", "y"], level=2),
+    of_parent("c", "b", ["x"], level=3),
+    of_parent("d", "c", ["x"], level=4),
+]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [A, of_parent("b", None, None, repeats="a")],
+        [A, of_parent("b", "a", "x"), of_parent("b_2", "z", "y", repeats="b")],
+        [A, of_parent("z", None, None), of_parent("b", "a", "x"), of_parent("b_2", "z", "x", repeats="b")],
+        [
+            A,
+            of_parent("b", "a", "x"),
+            of_parent("b_2", "a", "y", repeats="b", note="x"),
+            of_parent("b_3", "a", "z", repeats="b_2", note="x"),
+        ],
+    ],
+    ids=["roots", "unknown parent", "two parents", "a copy of a copy"],
+)
+def test_what_is_no_copy_for_another_state_is_not_joined(listed: list[Fields]) -> None:
+    assert joined_names(listed) == [each["name"] for each in listed]
+
+
+def test_copies_are_joined_with_those_below_them_or_not_at_all() -> None:
+    split = split_states(CHAIN)
+    names = ["a", "b", "b_when_y", "c", "c_when_y", "d", "d_when_y"]
+    assert [each["name"] for each in split] == names
+    assert joined_names(split) == ["a", "b", "c", "d"]
+    for name in ("b_when_y", "c_when_y", "d_when_y"):
         changed = [each | {"states": ["x", "no"]} if each["name"] == name else each for each in split]
-        assert [
-            each["name"] for each in in_latest_shape({"characteristics": changed})["characteristics"]
-        ] == [
-            "a",
-            "b",
-            "b_when_y",
-            "c",
-            "c_when_y",
-        ]
-    more = [*split, {**child, "name": "d", "depends_on": "b_when_y", "when_parent": "x", "level": 3}]
-    assert len(in_latest_shape({"characteristics": more})["characteristics"]) == 6
+        assert joined_names(changed) == names
+    assert joined_names([*split[:-1], split[-1] | {"when_parent": "y"}]) == names
+    assert joined_names([*split, of_parent("e", "d_when_y", "x", level=5)]) == [*names, "e"]
 
 
 @given(

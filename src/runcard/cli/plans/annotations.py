@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def annotate(result: "ReviewResult") -> None:
     """Print one workflow command for each state; paths are those of the repository, if the project is its root."""
     plan = result.plan
-    lines = {each["name"]: (each.get("lines") or [1])[0] for each in plan.to_latest()["characteristics"]}
+    lines = {each["name"]: (each.get("lines") or [1])[0] for each in plan.to_dict()["characteristics"]}
     for state in result.review.uncovered:
         say(
             github_annotation(

@@ -99,7 +99,7 @@ def join_copies(characteristics: list[JsonObject]) -> list[JsonObject]:
         isinstance(name, str) for name in names
     ):
         return characteristics
-    return characteristics if len(set(names)) < len(names) else _CopyGroups(characteristics).joined()
+    return _CopyGroups(characteristics).joined()
 
 
 class _CopyGroups:
