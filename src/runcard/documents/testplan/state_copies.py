@@ -94,10 +94,8 @@ def _copied(characteristic: JsonObject, copy: _Copy) -> JsonObject:
 
 def join_copies(characteristics: list[JsonObject]) -> list[JsonObject]:
     """Any characteristics, with each `when_parent` a list; complete and identical copies are joined again."""
-    names = [item.get("name") for item in characteristics]
-    if not any(REPEATS in item for item in characteristics) or not all(
-        isinstance(name, str) for name in names
-    ):
+    has_copies = any(REPEATS in item for item in characteristics)
+    if not has_copies or not all(isinstance(item.get("name"), str) for item in characteristics):
         return characteristics
     return _CopyGroups(characteristics).joined()
 
