@@ -242,6 +242,31 @@ def test_commands_say_the_same_of_both_versions(cli: Cli, tmp_path: Path) -> Non
     assert len([each for each in said["1.3"] if each]) == 13 - 1
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("several_states")])
+def test_commands_say_the_same_of_every_source_with_several_states(
+    case: str, cli: Cli, tmp_path: Path
+) -> None:
+    said = []
+    for version in ("1.3", "2.0"):
+        root = tmp_path / "project"
+        analysis, expected = analyzed(case, root)
+        source = root / expected["file"]
+        written = cli(
+            "plan", "analyze", source, "--method", expected["method"], "--format", version, "--write"
+        )
+        plan = decode_yaml(Path(written.out.strip()).read_bytes())
+        assert any("repeats" in each for each in plan["characteristics"]) is (version == "1.3")
+        cli("plan", "skeleton", source)
+        (spec,) = root.rglob("*_spec.rb")
+        review = json.loads(cli("plan", "review", source, "--json").out)
+        names = {each["name"] for each in analysis.plan["characteristics"]}
+        assert {state["characteristic"] for state in review["states"]} == names
+        guide = cli("plan", "guide", "implementer", source).out
+        said.append((spec.read_text(), review, guide, cli("plan", "optimize", source, "--json").out))
+        shutil.rmtree(root)
+    assert said[0] == said[1]
+
+
 def test_both_versions_do_not_differ(cli: Cli, shop: Shop, tmp_path: Path) -> None:
     for version in ("1.3", "2.0"):
         out = cli("plan", "analyze", shop.source, *PAY, "--format", version).out

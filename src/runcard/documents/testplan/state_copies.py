@@ -52,7 +52,7 @@ def _copies(tree: CharacteristicTree) -> list[list[_Copy]]:
             if made > MAX_CHARACTERISTICS:
                 raise DocumentError(
                     f"version 1.3 needs more than {MAX_CHARACTERISTICS:,} characteristics: one for each state of a parent",
-                    hint="use version 2.0, or plan parts of the method separately",
+                    hint="choose version 2.0 by --format or the setting plans.format, or plan parts of the method separately",
                 )
     return copies
 
