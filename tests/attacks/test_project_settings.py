@@ -299,5 +299,6 @@ def test_every_setting_says_whether_a_repository_may_set_it() -> None:
         "export.author",
         "export.license",
         "masking.patterns",
+        "plans.format",
         "plans.tags",
     }

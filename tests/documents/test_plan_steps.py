@@ -25,19 +25,45 @@ def test_up_makes_lists_and_objects_and_nothing_else() -> None:
     }
 
 
-def test_down_names_what_it_drops() -> None:
-    moved = migrate("testplan", rich_plan(), "2.0", "1.3")
-    assert moved.dropped == (
-        "/characteristics/0/setup/class",
-        "/characteristics/0/setup/source",
-        "/characteristics/1/threshold_value",
-        "/characteristics/1/threshold_operator",
-        "/characteristics/1/setup/class",
-    )
+def test_down_and_up_again_loses_nothing() -> None:
+    newer = rich_plan()
+    before = deepcopy(newer)
+    moved = migrate("testplan", newer, "2.0", "1.3")
+    assert (newer, moved.dropped, moved.notes) == (before, (), ())
     paid, amount, _ = moved.data["characteristics"]
     assert (moved.data["format_version"], paid["setup"], amount["setup"]) == ("1.3", "attribute", "method")
+    assert {key: paid[key] for key in ("setup_class", "setup_source")} == {
+        key: newer["characteristics"][0]["setup"][name]
+        for key, name in (("setup_class", "class"), ("setup_source", "source"))
+    }
     assert amount["when_parent"] == "yes"
+    assert amount["threshold_operator"] == newer["characteristics"][1]["threshold_operator"]
     assert moved.data["x_note"] == "kept"
+    assert migrate("testplan", moved.data, "1.3", "2.0").data == newer
+
+
+def test_down_names_what_it_drops() -> None:
+    """A key of a setup that 1.3 does not know, and one whose place is taken."""
+    newer = rich_plan()
+    newer["characteristics"][0] |= {
+        "setup": {"type": "model", "class": "User", "x": 1},
+        "setup_class": "Account",
+    }
+    moved = migrate("testplan", newer, "2.0", "1.3")
+    assert moved.dropped == ("/characteristics/0/setup/class", "/characteristics/0/setup/x")
+    first = moved.data["characteristics"][0]
+    assert (first["setup"], first["setup_class"]) == ("model", "Account")
+
+
+def test_a_setup_of_unknown_type_is_kept() -> None:
+    newer = rich_plan()
+    newer["characteristics"][0]["setup"] = {"type": None, "class": "User"}
+    older = migrate("testplan", newer, "2.0", "1.3").data
+    assert (older["characteristics"][0]["setup"], older["characteristics"][0]["setup_class"]) == (
+        None,
+        "User",
+    )
+    assert migrate("testplan", older, "1.3", "2.0").data == newer
 
 
 def test_names_are_never_changed() -> None:

@@ -358,6 +358,32 @@ def test_a_guard_ends_whatever_would_be_combined_with_it() -> None:
     assert "characteristic.explosion" not in {found.rule for found in TestPlan.check(data).findings}
 
 
+@pytest.mark.parametrize(
+    ("states", "is_warned"), [((2, 3, 4), False), ((5, 5), True), ((24,), False), ((25,), True)]
+)
+def test_from_25_innermost_contexts_on_there_is_a_warning(
+    states: tuple[int, ...], *, is_warned: bool
+) -> None:
+    root = plan()["characteristics"][0] | {"default": None}
+    listed = [
+        root | {"name": f"c{index}", "states": [f"s{state}" for state in range(number)]}
+        for index, number in enumerate(states)
+    ]
+    findings = TestPlan.check(plan() | {"characteristics": listed}).findings
+    found = [each for each in findings if each.rule == "characteristic.explosion"]
+    assert len(found) == is_warned
+    assert all((each.found, each.expected) == (25, "fewer than 25 contexts") for each in found)
+
+
+def test_many_characteristics_alone_are_no_explosion() -> None:
+    root = plan()["characteristics"][0] | {"type": "binary", "states": ["on", "off"], "default": None}
+    guards = [root | {"name": f"guard_{number}", "terminal_states": ["off"]} for number in range(23)]
+    assert not TestPlan.check(plan() | {"characteristics": guards}).findings
+    more = [*guards, root | {"name": "last"}]
+    found = TestPlan.check(plan() | {"characteristics": more}).findings
+    assert [(each.rule, each.found) for each in found] == [("characteristic.explosion", 25)]
+
+
 def test_what_is_never_a_finding() -> None:
     data = plan()
     data["characteristics"][0] |= {"states": ["regular", "premium"], "x_unknown": 1}

@@ -122,7 +122,7 @@ class TestANewPlan:
         assert (plan.exists, plan.to_dict()) == (False, {})
         written = plan.write("analyzer", self.data(project))
         assert written.exists
-        assert project.read() == {"format_version": "2.0"} | self.data(project)
+        assert project.read() == {"format_version": "1.3"} | self.data(project)
         assert next(iter(project.read())) == "format_version"
         assert project.plan.stat().st_mode & 0o777 == 0o666 & ~_umask()
 

@@ -132,7 +132,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "characteristic.none": (WARNING, "a plan without characteristics"),
     "characteristic.single": (WARNING, "a plan with a single characteristic"),
     "characteristic.duplicate": (ERROR, "two characteristics have the same name"),
-    "characteristic.explosion": (WARNING, "too many characteristics or contexts (combinatorial explosion)"),
+    "characteristic.explosion": (WARNING, "too many innermost contexts (combinatorial explosion)"),
     "name.blank": (ERROR, "a characteristic or a state without a name"),
     "state.few": (ERROR, "fewer than two states"),
     "state.binary": (WARNING, "a binary characteristic without exactly two states"),

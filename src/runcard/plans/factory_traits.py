@@ -1,7 +1,8 @@
 """Traits for the states of a plan: matching traits, states without a trait, unused traits.
 
 Names decide: the trait for the state `premium` of `customer_type` may be called `premium`, `customer_type_premium`,
-`premium_customer` or `with_premium`.
+`premium_customer` or `with_premium`. Of a characteristic that asks whether something is there, such as
+`middle_name_present`, the traits are `with_middle_name` and `without_middle_name`.
 """
 
 import re
@@ -13,7 +14,11 @@ from runcard.plans.spec_wording import happy_first
 
 CREATE, BUILD_STUBBED = "create", "build_stubbed"
 _SPLIT = re.compile(r"[\s_]+")
-_FILLERS = {"with", "is", "has", "a", "an", "the"}
+_ARTICLES = {"a", "an", "the"}
+_FILLERS = {"with", "is", "has", *_ARTICLES}
+_PREPOSITIONS = {"with", "without"}
+_THERE = {"present", "given", "exists", "existing"}
+_NOT_THERE = {"absent", "missing", "blank", "empty", "nil", "none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ def match_traits(plan: JsonObject) -> list[TraitMatch]:
         for state in characteristic["states"]
         for factory, trait in all_traits(plan)
         if _sets_up(trait, factory, characteristic["name"], state)
+        or _sets_presence(trait, factory, characteristic, state)
     ]
 
 
@@ -86,6 +92,29 @@ def _sets_up(trait: str, factory: str, name: str, state: str) -> bool:
     needed = _words(state)
     related = {*_words(name), *_words(factory), *_FILLERS}
     return needed <= words and words - needed <= related and ("not" in words) == ("not" in needed)
+
+
+def _sets_presence(trait: str, factory: str, characteristic: JsonObject, state: str) -> bool:
+    """Whether a trait `with_x` or `without_x` is about the x of a characteristic that asks whether x is there.
+
+    Its other words must be those of the characteristic: `with_items` says nothing about the status of the items.
+    """
+    words, factory_words = _words(trait), _words(factory)
+    is_there = [_presence(each) for each in characteristic["states"]]
+    if sorted(is_there, key=str) != [False, True] or len(words & _PREPOSITIONS) != 1:
+        return False
+    about = words - _PREPOSITIONS - _ARTICLES - factory_words
+    subject = _words(characteristic["name"]) - _THERE - _NOT_THERE - factory_words
+    return bool(subject) and about == subject and _presence(state) is ("with" in words)
+
+
+def _presence(state: str) -> bool | None:
+    """Whether a state means that something is there; None if it means something else."""
+    words = _words(state)
+    named = words - {"not"}
+    if len(named) != 1 or not named <= _THERE | _NOT_THERE:
+        return None
+    return (named <= _THERE) != ("not" in words)
 
 
 def _words(name: str) -> set[str]:

@@ -15,6 +15,7 @@ from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
+from runcard.documents.testplan.versions import PlanShape, in_latest_shape
 from runcard.encoding import BOM, JsonObject, Limits, as_text, encode_json
 from runcard.encoding.json.edit import same_data
 from runcard.errors import DocumentError, StoreError
@@ -84,7 +85,7 @@ class Plan:
     def _newer_version(self) -> Finding | None:
         """The finding that this version cannot write the plan, if there is one."""
         data = self._yaml_data
-        if data is not None and data.get(TESTPLAN.version_key) == TESTPLAN.latest:
+        if data is not None and data.get(TESTPLAN.version_key) in TESTPLAN.versions:
             return None
         return next((each for each in self._quick_report.findings if each.rule in _NEWER), None)
 
@@ -113,6 +114,10 @@ class Plan:
             return {}
         data: JsonObject = TestPlan.decode(plan_file.content, plan_file.limits)
         return data
+
+    def to_latest(self) -> JsonObject:
+        """A copy of the data with its characteristics as the latest version has them, for whoever reads all versions."""
+        return in_latest_shape(self.to_dict())
 
     def write(self, agent: str, data: JsonObject, *, writes: PlanWrites | None = None) -> "Plan":
         """Write new data as an agent; returns the written plan.
@@ -238,7 +243,7 @@ class Plan:
         if is_new or _is_new_analysis(old, data):
             data = _without_later_marks(agent, data)
         if not old:
-            data = {TESTPLAN.version_key: TESTPLAN.latest} | data
+            data = {TESTPLAN.version_key: PlanShape.of_plan(data).version} | data
         after = _encode(plan_file.content, old, _in_order(old, data))
         if after == plan_file.content:
             return self
@@ -336,6 +341,7 @@ def _is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
 
 def _meaning(plan: JsonObject) -> JsonObject:
     """The analysis in a plan without what follows from the place and the wording of the code."""
+    plan = in_latest_shape(plan)
     listed = plan.get("characteristics")
     if not isinstance(listed, list):
         return plan

@@ -29,7 +29,7 @@ class SkeletonBuilder:
 
     def __init__(self, plan: Plan, *, is_tagged: bool) -> None:
         self._plan, self._is_tagged = plan, is_tagged
-        self._data = plan.to_dict()
+        self._data = plan.to_latest()
         self._root = plan.location.project.root
         target = self._data["target"]
         self.target = target

@@ -32,6 +32,7 @@ from runcard.settings.value_types import (
     PATH,
     PATH_OR_SERVER,
     PATTERNS,
+    PLAN_FORMAT,
     SECRET_PATTERNS,
     SIZE,
     TEXT,
@@ -286,6 +287,15 @@ CATALOG: Setting[str | None] = Setting(
     use="write",
 )
 
+PLANS_FORMAT = Setting(
+    "plans.format",
+    PLAN_FORMAT,
+    "1.3",
+    "format of new test plans",
+    ("RUNCARD_PLAN_FORMAT",),
+    "--format",
+    guard=SAFE,
+)
 PLANS_TAGS = Setting(
     "plans.tags",
     BOOL,
@@ -418,6 +428,7 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_SPECS,
     ARTIFACTS_TIMEOUT,
     CATALOG,
+    PLANS_FORMAT,
     PLANS_TAGS,
     SIGN,
     SIGNING_KEY,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from runcard.documents.kinds import TESTPLAN
+
 if TYPE_CHECKING:
     from runcard.masking import UserPattern
 
@@ -89,6 +91,14 @@ def _always(value: object) -> bool:
 
 def _format_always(value: bool) -> str:  # noqa: FBT001 - the value
     return "always" if value else "never"
+
+
+def _plan_format(value: object) -> str:
+    """A version of test plans; in a file it may be a number."""
+    text = f"{value:.1f}" if isinstance(value, float) else _text(value).strip()
+    if text not in TESTPLAN.versions:
+        raise NotAllowedError
+    return text
 
 
 def _web_address(value: object) -> str:
@@ -329,6 +339,7 @@ PATH_OR_SERVER: ValueType[str] = ValueType(
     is_path=True,
 )
 ALWAYS: ValueType[bool] = ValueType("always or never", _always, _always, _format_always)
+PLAN_FORMAT: ValueType[str] = ValueType(" or ".join(TESTPLAN.versions), _plan_format, _plan_format)
 WEB_ADDRESS: ValueType[str] = ValueType(
     "a URL such as https://HOST/PATH", _web_address, _web_address, _format_web_address
 )

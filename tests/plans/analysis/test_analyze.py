@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def test_it_prints_the_plan(cli: Cli, source: Path) -> None:
     done = cli("plan", "analyze", source, *CALL)
     assert (done.code, done.err) == (0, "")
     plan = decode_yaml(done.out.encode())
-    assert plan["format_version"] == "2.0"
+    assert plan["format_version"] == "1.3"
     assert [one["name"] for one in plan["characteristics"]] == ["user_present", "user_admin"]
     assert plan["target"] == {
         "class": "Service",
@@ -77,7 +78,10 @@ def test_it_prints_the_plan(cli: Cli, source: Path) -> None:
     assert not plan_file(source).exists()
 
 
-def test_the_same_source_gives_the_same_bytes(cli: Cli, source: Path) -> None:
+def test_the_same_source_gives_the_same_bytes(
+    cli: Cli, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runcard.plans.analysis.analyzer._now", lambda: datetime(2026, 11, 8, tzinfo=UTC))
     first = cli("plan", "analyze", source, *CALL).out
     assert cli("plan", "analyze", source, *CALL).out == first
     cli("plan", "analyze", source, *CALL, "--write")
@@ -146,9 +150,7 @@ def test_a_setup_names_the_class(cli: Cli, source: Path) -> None:
         "class A\n  def x(b)\n    c = b.c\n    d? ? 1 : (order.e? && c.f? && b.g?)\n  end\nend\n"
     )
     said = json.loads(cli("plan", "analyze", source, "--method", "x", "--json").out)
-    assert {
-        one["name"]: (one["setup"]["type"], one["setup"]["class"]) for one in said["characteristics"]
-    } == {
+    assert {one["name"]: (one["setup"], one["setup_class"]) for one in said["characteristics"]} == {
         "d": ("attribute", "A"),
         "order_e": ("model", "Order"),
         "b_c_f": ("variable", None),

@@ -48,6 +48,40 @@ def test_a_trait_matches_by_its_name(trait: str, *, is_match: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "states", "trait", "state"),
+    [
+        ("middle_name_present", ["present", "absent"], "with_middle_name", "present"),
+        ("middle_name_present", ["present", "absent"], "without_middle_name", "absent"),
+        ("user_middle_name_present", ["present", "absent"], "with_middle_name", "present"),
+        ("middle_name", ["given", "missing"], "with_a_middle_name", "given"),
+        ("items_present", ["present", "empty"], "with_items", "present"),
+        ("items", ["not_empty", "empty"], "with_items", "not_empty"),
+        ("items_empty", ["empty", "not_empty"], "without_items", "empty"),
+        ("middle_name_present", ["present", "absent"], "middle_name", None),
+        ("middle_name_present", ["present", "absent"], "with_name", None),
+        ("middle_name_present", ["present", "absent"], "with_middle_name_expired", None),
+        ("middle_name_present", ["present", "absent"], "not_with_middle_name", None),
+        ("middle_name_present", ["present", "absent"], "with_without_middle_name", None),
+        ("status", ["present", "absent"], "with_items", None),
+        ("items_status", ["open", "closed"], "with_items", None),
+        ("items_status", ["present", "absent"], "with_items", None),
+        ("items_valid", ["valid", "empty"], "with_items", None),
+        ("items", ["present", "empty", "absent"], "with_items", None),
+        ("items", ["empty", "absent"], "without_items", None),
+        ("user_present", ["present", "absent"], "with_user", None),
+    ],
+)
+def test_a_trait_says_that_something_is_there(
+    name: str, states: list[str], trait: str, state: str | None
+) -> None:
+    data = {
+        "characteristics": [characteristic(name, "enum", states)],
+        "factories_detected": factories(user=[trait]),
+    }
+    assert [match.state for match in match_traits(data)] == ([state] if state else [])
+
+
+@pytest.mark.parametrize(
     ("each", "traits", "left"),
     [
         (characteristic("paid", "binary", ["paid", "unpaid"]), [], {"paid": ["unpaid"]}),

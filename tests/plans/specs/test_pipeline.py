@@ -32,7 +32,7 @@ def test_a_source_goes_through_and_the_architect_is_next(cli: Cli, project: Ruby
     done = cli("plan", "pipeline", project.source, "--method", "total")
     assert done.out == (
         f"{project.source}: analyzer done: {project.plan}\n"
-        f"{project.source}: validator done: valid testplan 2.0\n"
+        f"{project.source}: validator done: valid testplan 1.3\n"
         f"{project.source}: skeleton done: {project.root / SPEC}\n"
         f"{project.source}: next is the architect\n"
     )
@@ -68,7 +68,7 @@ def test_a_changed_source_is_analyzed_again_and_its_spec_extended(cli: Cli, proj
     assert done.code == 0
     assert done.out.splitlines() == [
         f"{project.source}: analyzer done: {project.plan}",
-        f"{project.source}: validator done: valid testplan 2.0",
+        f"{project.source}: validator done: valid testplan 1.3",
         f"{project.source}: skeleton done: {spec}: 4 contexts added",
         f"{project.source}: next is the architect",
     ]

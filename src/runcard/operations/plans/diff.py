@@ -38,7 +38,7 @@ def compare_plans(old: str, new: str, *, root: str | None = None) -> DiffResult:
     """Compare the plans of two sources, or at two paths."""
     before, after = _valid(old, root), _valid(new, root)
     warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
-    return DiffResult(old, diff_plans(before.to_dict(), after.to_dict()), warnings)
+    return DiffResult(old, diff_plans(before.to_latest(), after.to_latest()), warnings)
 
 
 def compare_with_source(
@@ -46,7 +46,7 @@ def compare_with_source(
 ) -> DiffResult:
     """Compare the plan of a source with a new analysis of the source; nothing is written."""
     before = _valid(path, root, method_ref)
-    data = before.to_dict()
+    data = before.to_latest()
     options = AnalysisOptions(is_deep=data["analyzer"].get("deep") is True)
     analysis = analyze(
         before.source, MethodRef.of(data["target"]), root=before.location.project.root, options=options

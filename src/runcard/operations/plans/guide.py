@@ -136,6 +136,7 @@ class AgentGuide:
             "each is in a comment; delete the comment when it is done",
             "delete `skip 'no expectation yet'` from each example that has an expectation",
             "keep every context and its tag `plan: '<characteristic>:<state>'`: each is a state of the plan",
+            "a characteristic with `repeats` is the copy of another for one more state of its parent; tags name the original",
             "change nothing outside of this group; `runcard plan skeleton` adds what is missing and keeps the rest",
         ]
         return [("This task", paths), ("Placeholders in the spec", marks)]

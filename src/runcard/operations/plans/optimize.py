@@ -71,7 +71,7 @@ def optimize(path: str, *, root: str | None = None, method_ref: MethodRef | None
     plan = find_plan(path, root=root, method_ref=method_ref)
     plan.check_exists()
     plan.check_handover(_AGENT)
-    data = plan.to_dict()
+    data = plan.to_latest()
     matches = match_traits(data)
     has_factories = bool(data.get("factories_detected"))
     result = FactoryAdvice(
@@ -83,7 +83,7 @@ def optimize(path: str, *, root: str | None = None, method_ref: MethodRef | None
         _other_strategy(plan, data),
         (*plan.warnings, *plan.missing(_AGENT.name), *_no_factories(data, has_factories=has_factories)),
     )
-    _write(plan, data, result.advice)
+    _write(plan, result.advice)
     return result
 
 
@@ -126,7 +126,8 @@ def _other_strategy(plan: Plan, data: JsonObject) -> list[FactoryCall]:
     return []
 
 
-def _write(plan: Plan, data: JsonObject, advice: list[str]) -> None:
+def _write(plan: Plan, advice: list[str]) -> None:
+    data = plan.to_dict()
     marked = AgentReport(completed=True).applied_to(data, _AGENT)
     existing = data.get("automation", {}).get("warnings") or []
     kept = [text for text in existing if not text.startswith(_PREFIX)]

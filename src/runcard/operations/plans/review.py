@@ -102,7 +102,7 @@ def review_spec(
     check_one_plan(plan.location, path, method_ref)
     plan.check_exists()
     plan.check_valid()
-    data = plan.to_dict()
+    data = plan.to_latest()
     files = tuple(specs) or (_default_spec(plan),)
     trees = [(file, read_spec(file)) for file in files]
     warnings = [*plan.warnings, *stale_warnings(plan.location), *_read_warnings(trees)]

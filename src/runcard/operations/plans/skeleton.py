@@ -130,7 +130,7 @@ class _SkeletonTask:
             *plan.warnings,
             *plan.missing(_AGENT.name),
             *stale_warnings(plan.location),
-            *_unreachable(plan.to_dict(), contexts),
+            *_unreachable(plan.to_latest(), contexts),
         )
         return cls(plan, builder, contexts, spec, warnings)
 

@@ -1,4 +1,5 @@
-"""The analyzer: from the source of a Ruby method to its plan, by parsing. The same source gives the same bytes.
+"""The analyzer: from the source of a Ruby method to its plan, by parsing. The same source gives the same plan,
+except for the time of the analysis.
 
     analyze(path, method_ref, root=None, files=None, options=None) -> Analysis
         path            the Ruby file
@@ -16,7 +17,7 @@
                         the digest of each method, which tells whether its plan is still fresh
 
     Analysis
-        .plan           the whole plan as data, version 2.0, valid
+        .plan           the whole plan as data, valid, in the shape of version 2.0; `documents.testplan.versions` has the others
         .target         the method: `class_name`, `method`, `method_type`, `line`
         .warnings       sentences: no branches, more than six levels, parts that could not be read
 

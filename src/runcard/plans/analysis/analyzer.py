@@ -292,11 +292,12 @@ class _SourceAnalyzer:
         return warnings
 
 
-def _read(path: str) -> tuple[JsonObject, bytes]:
-    """The bytes of a source, and the `analyzer` section about them.
+def _now() -> datetime:
+    return datetime.now(UTC)
 
-    The same source must give the same plan, so the timestamp is the modification time of the source.
-    """
+
+def _read(path: str) -> tuple[JsonObject, bytes]:
+    """The bytes of a source, and the `analyzer` section about them. Only its timestamp is not from the source."""
     try:
         seconds = os.stat(path).st_mtime_ns // 10**9
     except OSError as error:
@@ -306,10 +307,9 @@ def _read(path: str) -> tuple[JsonObject, bytes]:
         raise DocumentError(f"{printable(path)} is larger than {MAX_SIZE:,} bytes", hint="split the file")
     if seconds <= 0:
         raise DocumentError(f"{printable(path)} has no usable modification time", hint="touch the file")
-    moment = datetime.fromtimestamp(seconds, UTC)
     return {
         "completed": True,
-        "timestamp": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "timestamp": _now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         "source_file_mtime": seconds,
         "version": VERSION,
         "source_sha256": sha256_bytes(data).hex,
