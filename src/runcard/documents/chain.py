@@ -210,8 +210,16 @@ class ChainChecker:
     the first of each writer may follow any line.
     """
 
-    def __init__(self, record_id: str, *, first: str | None = None, is_part: bool = False) -> None:
-        self._record_id = record_id
+    def __init__(
+        self,
+        record_id: str,
+        *,
+        first: str | None = None,
+        is_part: bool = False,
+        earlier_ids: Mapping[str, str] | None = None,
+    ) -> None:
+        """`earlier_ids` has the id that the record had when a writer began, where that was another."""
+        self._record_id, self._earlier_ids = record_id, earlier_ids or {}
         self._first = first
         self._is_part = is_part
         self._heads: dict[str, Head] = {}
@@ -227,7 +235,8 @@ class ChainChecker:
         """What the first line of a writer must follow."""
         if self._is_part:
             return Head(line["writer"], line["seq"] - 1, line["prev"])
-        return Head(line["writer"], 0, self._first or first_link(self._record_id, line["writer"]))
+        record_id = self._earlier_ids.get(line["writer"], self._record_id)
+        return Head(line["writer"], 0, self._first or first_link(record_id, line["writer"]))
 
     @property
     def heads(self) -> tuple[Head, ...]:

@@ -92,7 +92,7 @@ def instance_document(
     entry = _entry(member, len(children), facts)
     error = entry.pop("error_message")
     del entry["children_count"]
-    document: JsonObject = {"version": LATEST, "producer": facts.producer, **entry}
+    document: JsonObject = {"version": "1.0.0", "format_version": LATEST, "producer": facts.producer, **entry}
     document["children_instance_ids"] = list(children)
     if member.stored.workspace is not None:
         document["workspace"] = member.stored.workspace

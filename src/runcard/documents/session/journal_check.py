@@ -29,7 +29,16 @@ SEAL = ("symlinks", "event_chains", "ledger_head", "checksums")  # known only af
 # The fields of an instance document that the team document does not repeat.
 _NOT_IN_ENTRY = frozenset(
     {
-        *("version", "producer", "children_instance_ids", "workspace", "output", "error", "environment"),
+        *(
+            "version",
+            "format_version",
+            "producer",
+            "children_instance_ids",
+            "workspace",
+            "output",
+            "error",
+            "environment",
+        ),
         *("performance", "resources", "labels", "trace", "price_rows", "checksums", "sources"),
     }
 )

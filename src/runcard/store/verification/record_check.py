@@ -1,7 +1,7 @@
 """The checks for every closed record: document, amendments, files, links, journal, ledger."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -71,6 +71,11 @@ class RecordCheck(ABC):
     @abstractmethod
     def record_id(self) -> str:
         """The id that the chains of this record begin with."""
+
+    @property
+    def earlier_ids(self) -> Mapping[str, str]:
+        """The id that the record had when a writer began, where that was another."""
+        return {}
 
     @property
     @abstractmethod
@@ -422,7 +427,7 @@ class RecordCheck(ABC):
             file = self.record.open_seekable(self.journal)
             if file is not None:
                 with file:
-                    self.scan = JournalScan(file, self.record_id, self.on_line)
+                    self.scan = JournalScan(file, self.record_id, self.on_line, self.earlier_ids)
                     self.on_journal(self.scan)
         except OSError as error:
             self.scan, self.unread[self.journal] = None, failure(error, self.journal, "read")

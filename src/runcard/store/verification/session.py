@@ -22,6 +22,7 @@ from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
+from runcard.store.directory_names import session_id_in
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex
@@ -108,6 +109,18 @@ class SessionCheck(RecordCheck):
     @property
     def record_id(self) -> str:
         return self.record.name
+
+    @property
+    def earlier_ids(self) -> Mapping[str, str]:
+        """A session that was recorded while it worked gets its name when it is closed."""
+        chains = [chain for chain in self.seal.get("event_chains") or () if chain]
+        stated = {chain.get("writer"): chain.get("record") for chain in chains}
+        own = session_id_in(self.record_id)
+        return {
+            writer: name
+            for writer, name in stated.items()
+            if writer and isinstance(name, str) and session_id_in(name) == own
+        }
 
     @property
     def ledger_key(self) -> LedgerKey:
