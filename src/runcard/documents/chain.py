@@ -216,10 +216,10 @@ class ChainChecker:
         *,
         first: str | None = None,
         is_part: bool = False,
-        earlier_ids: Mapping[str, str] | None = None,
+        earlier_ids: Iterable[str] = (),
     ) -> None:
-        """`earlier_ids` has the id that the record had when a writer began, where that was another."""
-        self._record_id, self._earlier_ids = record_id, earlier_ids or {}
+        """`earlier_ids` are others that the record had, with which a chain may begin."""
+        self._record_ids = (record_id, *earlier_ids)
         self._first = first
         self._is_part = is_part
         self._heads: dict[str, Head] = {}
@@ -235,8 +235,9 @@ class ChainChecker:
         """What the first line of a writer must follow."""
         if self._is_part:
             return Head(line["writer"], line["seq"] - 1, line["prev"])
-        record_id = self._earlier_ids.get(line["writer"], self._record_id)
-        return Head(line["writer"], 0, self._first or first_link(record_id, line["writer"]))
+        links = [first_link(record_id, line["writer"]) for record_id in self._record_ids]
+        stated = line["prev"] if line["prev"] in links else links[0]
+        return Head(line["writer"], 0, self._first or stated)
 
     @property
     def heads(self) -> tuple[Head, ...]:

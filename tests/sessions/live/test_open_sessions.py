@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from conftest import Cli
 from runcard.documents.times import format_time_ms
 from runcard.errors import StoreError
 from runcard.observe.clock import Clock
+from runcard.operations.amendments.migrate import migrate_record
 from runcard.operations.sessions import close_session as close_session_module
 from runcard.operations.sessions import collect_team as collect_team_module
 from runcard.operations.sessions.close_session import (
@@ -244,6 +246,25 @@ def test_a_chain_under_another_name_than_that_of_its_start_is_a_finding(
     document["event_chains"][0]["record"] = record
     (path / "metadata.json").write_text(json.dumps(document))
     (result,) = runcard.verify(path)
+    assert "chain" in {finding.kind for finding in result.verdict.findings}
+
+
+def test_a_session_that_was_migrated_and_copied_alone_is_not_taken_for_a_changed_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A document of 1.0.0 states no chains, and the bytes of the first one are in the store only."""
+    live, later = killed(), int(time.time()) + 3600
+    monkeypatch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: later))
+    path = close_dead_session(live).path
+    migrate_record(str(path), "1.0.0")
+    copy = tmp_path / "alone" / path.name
+    shutil.copytree(path, copy, symlinks=True)
+    for session, kinds in ((path, {"amended"}), (copy, {"amended", "missing", "limits"})):
+        (result,) = runcard.verify(session)
+        assert {finding.kind for finding in result.verdict.findings} == kinds
+    journal = copy / "audit.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"worker"', b'"walker"'))
+    (result,) = runcard.verify(copy)
     assert "chain" in {finding.kind for finding in result.verdict.findings}
 
 

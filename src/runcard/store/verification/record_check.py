@@ -1,7 +1,7 @@
 """The checks for every closed record: document, amendments, files, links, journal, ledger."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -71,11 +71,6 @@ class RecordCheck(ABC):
     @abstractmethod
     def record_id(self) -> str:
         """The id that the chains of this record begin with."""
-
-    @property
-    def earlier_ids(self) -> Mapping[str, str]:
-        """The id that the record had when a writer began, where that was another."""
-        return {}
 
     @property
     @abstractmethod
@@ -427,12 +422,16 @@ class RecordCheck(ABC):
             file = self.record.open_seekable(self.journal)
             if file is not None:
                 with file:
-                    self.scan = JournalScan(file, self.record_id, self.on_line, self.earlier_ids)
+                    self.scan = JournalScan(file, self.record_id, self.on_line, self.earlier_ids(file))
                     self.on_journal(self.scan)
         except OSError as error:
             self.scan, self.unread[self.journal] = None, failure(error, self.journal, "read")
         except RuncardError as error:
             self.scan, self.unread[self.journal] = None, error
+
+    def earlier_ids(self, journal: BinaryIO) -> Iterable[str]:  # noqa: ARG002 - that of a run stays the same
+        """The other ids that the record had, with which chains of its journal may begin."""
+        return ()
 
     @abstractmethod
     def on_line(self, line: chain.Line) -> None:
