@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 import runcard
@@ -87,9 +88,12 @@ def test_every_document_of_a_session_satisfies_the_given_schema(
     assert len(instances) >= 2
     assert accepts("team-1.0.0", path / "metadata.json")
     assert accepts("instance-1.0.0", *instances)
-    assert accepts(f"team-{version}", path / "metadata.json")
-    additions = "instance-1.0.0+2.0.0"
-    assert accepts(additions, *instances) == (version == "2.0.0")
+    additions = jsonschema_rs.Draft7Validator((SCHEMAS / "instance-1.0.0+2.0.0.json").read_text())
+    assert {additions.is_valid(json.loads(file.read_bytes())) for file in instances} == {version == "2.0.0"}
+    assert {checked.report.version for checked in runcard.validate(path)} == {
+        version,
+        "1.0.0",
+    }  # and the manifest
     assert here in path.absolute().parents
 
 
