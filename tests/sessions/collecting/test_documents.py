@@ -442,7 +442,7 @@ def test_resources_of_a_team_add_up_where_they_are_known() -> None:
     usage = {"input": 10, "output": 2, "reasoning": 1}
     first = instance("a", usage=usage, resources={"cpu_seconds": 1.5, "memory_bytes": 7}, cost=0)
     second = instance("b", usage=usage, resources={"cpu_seconds": 2}, cost=0)
-    first["performance"] = second["performance"] = {"peak_memory_bytes": 9}
+    first["performance"], second["performance"] = {"peak_memory_bytes": 9}, {"peak_memory_bytes": 4}
     data = collected(first, second)
     assert data["resources"] == {
         "cpu_seconds": 3.5,
