@@ -29,14 +29,22 @@ def _changed_lines(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
     return [x[2:].strip() for x in lines if x[0] == "-"], [x[2:].strip() for x in lines if x[0] == "+"]
 
 
-@pytest.mark.parametrize("sample", [samples.team, samples.instance])
-def test_a_document_goes_up_and_down_again_and_has_its_old_bytes(put: Put, sample: Any) -> None:
+@pytest.mark.parametrize(
+    ("sample", "versions"),
+    [
+        (samples.team, {"version": "2.0.0"}),
+        (samples.instance, {"version": "1.0.0", "format_version": "2.0.0"}),
+    ],
+)
+def test_a_document_goes_up_and_down_again_and_has_its_old_bytes(
+    put: Put, sample: Any, versions: dict[str, str]
+) -> None:
     path = put("x.json", sample())
     original = path.read_bytes()
     up = migrate(path, "2.0.0", backup=False)
     data = json.loads(path.read_bytes())
     assert data.pop("origin") == {"version": "1.0.0", "sha256": sha256_bytes(original).hex}
-    assert data == sample() | {"version": "2.0.0"}
+    assert data == sample() | versions
     assert (up.dropped, up.notes) == ((), ())
     assert [checked.report.findings for checked in validate(path)] == [()]
     down = migrate(path, "1.0.0", backup=False)

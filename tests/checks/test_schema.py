@@ -11,7 +11,7 @@ from conftest import Cli
 from runcard.documents.kinds import PUBLISHED
 
 _FOLDER = Path(runcard.documents.__path__[0]) / "schemas"
-_PUBLISHED = [(kind.name, version) for kind in PUBLISHED.values() for version in kind.versions]
+_PUBLISHED = [(kind.name, version) for kind in PUBLISHED.values() for version in kind.schemas]
 
 
 @pytest.mark.parametrize(("kind", "version"), _PUBLISHED)
@@ -28,7 +28,7 @@ def test_every_file_among_the_schemas_can_be_printed() -> None:
 
 @pytest.mark.parametrize("kind", PUBLISHED)
 def test_the_latest_version_is_printed_unless_one_is_named(cli: Cli, kind: str) -> None:
-    latest = PUBLISHED[kind].latest
+    latest = PUBLISHED[kind].schemas[-1]
     assert cli("schema", kind).out == cli("schema", kind, "--version", latest).out
 
 

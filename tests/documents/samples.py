@@ -80,7 +80,7 @@ def instance() -> Fields:
 
 
 def rich_instance() -> Fields:
-    found: Fields = data("valid/instance-2.0.0/every-addition")
+    found: Fields = data("valid/instance-2.0.0/format-version--every-addition")
     return found
 
 

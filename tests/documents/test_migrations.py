@@ -55,11 +55,18 @@ def test_up_and_down_again_gives_the_same_data(kind: str) -> None:
         assert list(down.data) == list(document)
 
 
+def older(document: Fields) -> Fields:
+    """The same data as a document of 1.0.0 states its version."""
+    return {name: value for name, value in document.items() if name != "format_version"} | {
+        "version": "1.0.0"
+    }
+
+
 @pytest.mark.parametrize("kind", ["team", "instance"])
 def test_what_a_downgrade_drops_is_listed_completely(kind: str) -> None:
     for document in of_version(kind, "2.0.0"):
         down = migrate(kind, document, "2.0.0", "1.0.0")
-        assert without(document, down.dropped) | {"version": "1.0.0"} == down.data
+        assert older(without(document, down.dropped)) == down.data
         assert len(set(down.dropped)) == len(down.dropped)
 
 
@@ -74,7 +81,7 @@ def test_a_downgrade_keeps_every_field_that_is_not_of_2_0_0(
     place = document["instances"][1] if kind == "team" else document["workspace"]
     place |= {f"x-{key}": value for key, value in inner.items()}
     down = migrate(kind, document, "2.0.0", "1.0.0")
-    assert without(document, down.dropped) | {"version": "1.0.0"} == down.data
+    assert older(without(document, down.dropped)) == down.data
     assert unknown.items() <= down.data.items()
 
 
@@ -101,6 +108,17 @@ def test_a_downgrade_of_the_richest_team_drops_every_addition_and_nothing_else()
         *(f"/instances/3/{name}" for name in one),
         *(f"/execution_summary/{name}" for name in ("status_counts", "known_cost", "known_tokens")),
     }
+
+
+def test_an_instance_of_either_shape_of_2_0_0_becomes_one_with_a_format_version() -> None:
+    document = rich_instance()
+    earlier = older(document) | {"version": "2.0.0"}
+    assert migrate("instance", earlier, "2.0.0", "2.0.0").data == document
+    assert migrate("instance", document, "2.0.0", "2.0.0").data == document
+    assert migrate("instance", earlier, "2.0.0", "1.0.0") == migrate("instance", document, "2.0.0", "1.0.0")
+    upgraded = migrate("instance", older(document) | {"format_version": "1.0.0"}, "1.0.0", "2.0.0").data
+    assert list(upgraded)[:2] == ["version", "format_version"]
+    assert upgraded == document
 
 
 def test_the_way_may_have_no_step_and_may_not_exist() -> None:

@@ -31,6 +31,7 @@ DIGESTS = {
     "anchor-proof-1.0.0.json": "ec2175901c5430ddd44c0eb46d397956dd28ded1920aaf570335a8730bdf3cbb",
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
     "generation-1.0.json": "8200e4d33e20f0ff954f87182507956c513dc4c81fc817ba122439c7862e7fac",
+    "instance-1.0.0+2.0.0.json": "8c72d1e1a455c782d7c1a1d7e5b7edee4af6beef71486d632d95a9aa4919b09a",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",
     "ledger-statement-1.json": "ce41dfab03ee67bc085caca5564dadc0e7f9e6e44a2cb94895fd4e36e9450e77",
@@ -49,7 +50,7 @@ def test_the_published_schemas_are_frozen() -> None:
 
 
 def test_every_version_has_its_schema_and_no_other_is_there() -> None:
-    assert {f"{kind.name}-{version}.json" for kind in PUBLISHED.values() for version in kind.versions} == set(
+    assert {f"{kind.name}-{version}.json" for kind in PUBLISHED.values() for version in kind.schemas} == set(
         DIGESTS
     )
 
@@ -99,6 +100,7 @@ def test_a_schema_is_given_out_as_it_was_published() -> None:
             "archive-index, generation, instance, ledger-statement, manifest, record-statement, session-spec, team, testplan",
         ),
         ("team", "3.0.0", "1.0.0, 2.0.0"),
+        ("instance", "1.0.0+3.0.0", "1.0.0, 2.0.0, 1.0.0+2.0.0"),
     ],
 )
 def test_a_schema_that_was_never_published_is_an_error_that_says_which_were(
@@ -149,6 +151,20 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
     } == ADDED
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
     assert added == of_instances | {"producer", "checksums", "origin", "sources"}
+    both_versions = _properties("instance-1.0.0+2.0.0.json", None)
+    assert both_versions == _properties("instance-2.0.0.json", None) | {"format_version"}
+
+
+def test_the_schema_for_format_version_differs_from_2_0_0_in_nothing_but_the_versions() -> None:
+    earlier, newer = (
+        json.loads((FOLDER / f"instance-{name}.json").read_bytes()) for name in ("2.0.0", "1.0.0+2.0.0")
+    )
+    assert newer["properties"].pop("format_version")["enum"] == ["2.0.0"]
+    assert newer["properties"].pop("version")["enum"] == ["1.0.0"]
+    assert earlier["properties"].pop("version")["enum"] == ["2.0.0"]
+    newer["required"].remove("format_version")
+    assert newer.pop("$id") != earlier.pop("$id")
+    assert newer == earlier
 
 
 def test_the_rich_documents_use_every_addition() -> None:
@@ -156,6 +172,7 @@ def test_the_rich_documents_use_every_addition() -> None:
         assert names <= at(rich_team(), pointer).keys()
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
     assert added - rich_instance().keys() == {"origin"}
+    assert "format_version" in rich_instance()
 
 
 @settings(deadline=None, max_examples=60)
@@ -254,7 +271,8 @@ teams = _with(
 )
 
 OLDER, NEWER = validator("team-1.0.0"), validator("team-2.0.0")
-OLDER_INSTANCE, NEWER_INSTANCE = validator("instance-1.0.0"), validator("instance-2.0.0")
+OLDER_INSTANCE, EARLIER_INSTANCE = validator("instance-1.0.0"), validator("instance-2.0.0")
+NEWER_INSTANCE = validator("instance-1.0.0+2.0.0")
 
 
 @settings(deadline=None, max_examples=70)
@@ -283,7 +301,7 @@ def test_what_the_given_schema_refuses_2_0_0_refuses_as_well(
 @settings(deadline=None, max_examples=40)
 @given(_with(instances, "/instances/3"), st.data())
 def test_every_instance_document_of_1_0_0_passes_2_0_0(instance: dict[str, Any], data: st.DataObject) -> None:
-    known = _properties("instance-2.0.0.json", None)
+    known = _properties("instance-1.0.0+2.0.0.json", None)
     document = {key: value for key, value in instance.items() if key not in known} | data.draw(
         st.fixed_dictionaries(
             {key: st.just(instance[key]) for key in sorted(instance.keys() & known)},
@@ -291,4 +309,7 @@ def test_every_instance_document_of_1_0_0_passes_2_0_0(instance: dict[str, Any],
         )
     )
     assert OLDER_INSTANCE.is_valid(document | {"version": "1.0.0"})
-    assert NEWER_INSTANCE.is_valid(document | {"version": "2.0.0"})
+    assert EARLIER_INSTANCE.is_valid(document | {"version": "2.0.0"})
+    newer = document | {"version": "1.0.0", "format_version": "2.0.0"}
+    assert NEWER_INSTANCE.is_valid(newer)
+    assert OLDER_INSTANCE.is_valid(newer)

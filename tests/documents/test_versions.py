@@ -10,7 +10,7 @@ from runcard.encoding import encode_json
 
 
 @pytest.mark.parametrize(
-    ("kind", "stated", "schema", "rule"),
+    ("kind", "stated", "used", "rule"),
     [
         ("team", "1.0.0", "1.0.0", None),
         ("team", "2.0.0", "2.0.0", None),
@@ -42,10 +42,10 @@ from runcard.encoding import encode_json
     ],
 )
 def test_a_version_decides_by_which_schema_a_document_is_read(
-    kind: str, stated: str, schema: str | None, rule: str | None
+    kind: str, stated: str, used: str | None, rule: str | None
 ) -> None:
     version = check_version(KINDS[kind], {KINDS[kind].version_key: stated})
-    assert (version.stated, version.schema) == (stated, schema)
+    assert (version.stated, version.used) == (stated, used)
     assert [found.rule for found in version.findings] == ([rule] if rule else [])
     for found in version.findings:
         assert found.path == f"/{KINDS[kind].version_key}"
@@ -153,3 +153,42 @@ def test_nothing_else_is_said_of_a_newer_major() -> None:
 def test_the_kind_of_a_document_is_told_by_its_keys(keys: set[str], kind: str | None) -> None:
     found = detect(dict.fromkeys(keys))
     assert (found and found.name) == kind
+
+
+@pytest.mark.parametrize(
+    ("stated", "rules"),
+    [
+        ("2.0.0", []),
+        ("1.0.0", []),
+        ("2.0.7", ["version.newer-minor"]),
+        ("3.0.0", ["version.newer-major"]),
+        ("0.1.0", ["version.unknown"]),
+        ("two", ["schema.enum"]),
+        (2, ["schema.type"]),
+        (None, ["schema.type"]),
+    ],
+)
+def test_the_format_version_of_an_instance_decides_and_the_version_stays_the_first(
+    stated: object, rules: list[str]
+) -> None:
+    data = samples.instance() | {"format_version": stated}
+    report = parse_document(encode_json(data)).report
+    assert [(found.rule, found.path) for found in report.findings] == [
+        (rule, "/format_version") for rule in rules
+    ]
+    assert report.version == (stated if isinstance(stated, str) else None)
+
+
+def test_the_additions_are_checked_in_both_shapes_of_2_0_0_and_in_no_other() -> None:
+    wrong = samples.instance() | {"token_source": "guessed"}
+    shapes: list[dict[str, str]] = [{"version": "1.0.0", "format_version": "2.0.0"}, {"version": "2.0.0"}]
+    for versions in shapes:
+        report = parse_document(encode_json(wrong | versions)).report
+        assert [(found.rule, found.path) for found in report.findings] == [("schema.enum", "/token_source")]
+    assert not parse_document(encode_json(wrong)).report.findings
+
+
+def test_a_document_without_a_version_is_told_the_one_that_it_must_state() -> None:
+    data = {name: value for name, value in samples.instance().items() if name != "version"}
+    (found,) = parse_document(encode_json(data)).report.findings
+    assert found.hint == 'add the version: "version": "1.0.0"'

@@ -47,7 +47,7 @@ def test_resources_templates_completions_and_prompts(project: Path) -> None:
     async def work() -> None:
         async with _client(project) as client:
             resources = (await client.list_resources()).resources
-            schemas = sum(len(kind.versions) for kind in PUBLISHED.values())
+            schemas = sum(len(kind.schemas) for kind in PUBLISHED.values())
             assert len(resources) == schemas + 2 * 3
             for resource in resources:
                 content: Any = (await client.read_resource(str(resource.uri))).contents[0]

@@ -210,8 +210,16 @@ class ChainChecker:
     the first of each writer may follow any line.
     """
 
-    def __init__(self, record_id: str, *, first: str | None = None, is_part: bool = False) -> None:
-        self._record_id = record_id
+    def __init__(
+        self,
+        record_id: str,
+        *,
+        first: str | None = None,
+        is_part: bool = False,
+        earlier_ids: Iterable[str] = (),
+    ) -> None:
+        """`earlier_ids` are others that the record had, with which a chain may begin."""
+        self._record_ids = (record_id, *earlier_ids)
         self._first = first
         self._is_part = is_part
         self._heads: dict[str, Head] = {}
@@ -227,7 +235,9 @@ class ChainChecker:
         """What the first line of a writer must follow."""
         if self._is_part:
             return Head(line["writer"], line["seq"] - 1, line["prev"])
-        return Head(line["writer"], 0, self._first or first_link(self._record_id, line["writer"]))
+        links = [first_link(record_id, line["writer"]) for record_id in self._record_ids]
+        stated = line["prev"] if line["prev"] in links else links[0]
+        return Head(line["writer"], 0, self._first or stated)
 
     @property
     def heads(self) -> tuple[Head, ...]:

@@ -79,11 +79,11 @@ class Document:
     def check(cls, data: JsonObject) -> Report:
         """All findings about this data as a document of this kind."""
         version = check_version(cls.kind, data)
-        if version.schema is None:
+        if version.used is None:
             return Report(version.findings, cls.kind.name, version.stated)
         if version.findings:
-            data = {**data, cls.kind.version_key: version.schema}
-        schema_findings, valid_data = schema.check(cls.kind, version.schema, data)
+            data = {**data, version.key: version.used}
+        schema_findings, valid_data = schema.check(cls.kind, version.used, data)
         findings = (*version.findings, *schema_findings, *limit_findings(cls.rules(valid_data)))
         return Report(findings, cls.kind.name, version.stated)
 

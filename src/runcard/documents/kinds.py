@@ -18,10 +18,32 @@ class DocumentKind(NamedTuple):
     likely: frozenset[str]  # three of these keys decide as well
     unversioned: str | None = None  # the version of a document that states none
     reads_newer: bool = True  # whether a newer minor version is read, with a warning
+    # A key of runcard's own, beside `version_key`, which then has the first version: such a document satisfies the
+    # schemas of both versions. Without it, `version_key` decides.
+    format_key: str | None = None
 
     @property
     def latest(self) -> str:
         return self.versions[-1]
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The names of the published schemas, oldest first: the versions, and those for `format_key`."""
+        if self.format_key is None:
+            return self.versions
+        return (*self.versions, *(f"{self.versions[0]}+{version}" for version in self.versions[1:]))
+
+    def key_of_version(self, data: Mapping[str, Any]) -> str:
+        """The key that states the version of this document."""
+        return (
+            self.format_key if self.format_key is not None and self.format_key in data else self.version_key
+        )
+
+    def schema_of(self, data: Mapping[str, Any], version: str) -> str:
+        """The name of the schema for a document of this version."""
+        is_first = version == self.versions[0]
+        is_written_so = self.key_of_version(data) == self.version_key
+        return version if is_first or is_written_so else f"{self.versions[0]}+{version}"
 
 
 GENERATION = DocumentKind(
@@ -47,6 +69,7 @@ INSTANCE = DocumentKind(
     versions=("1.0.0", "2.0.0"),
     sure=frozenset({"children_instance_ids"}),
     likely=frozenset({"instance_id", "role", "model", "status", "created_at", "terminated_at", "workspace"}),
+    format_key="format_version",
 )
 MANIFEST = DocumentKind(
     name="manifest",

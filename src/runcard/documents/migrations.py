@@ -81,13 +81,18 @@ def _team_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
 
 
 def _instance_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
-    return MigratedData({**data, "version": "2.0.0"})
+    """Also from a document whose `version` is 2.0.0, as runcard wrote them before there was `format_version`."""
+    later = {"version": "1.0.0", "format_version": "2.0.0"}
+    fields = (
+        (later if name == "version" else {name: data[name]}) for name in data if name != "format_version"
+    )
+    return MigratedData({name: value for each in fields for name, value in each.items()})
 
 
 def _instance_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
     names = (*_ADDED_TO_INSTANCE, "producer", "checksums", "origin")
     dropped = tuple(f"/{name}" for name in names if name in data)
-    return MigratedData(_without(data, names) | {"version": "1.0.0"}, dropped)
+    return MigratedData(_without(data, (*names, "format_version")) | {"version": "1.0.0"}, dropped)
 
 
 def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
@@ -118,6 +123,7 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
     ("team", "2.0.0", "1.0.0"): _team_down,
     ("instance", "1.0.0", "2.0.0"): _instance_up,
     ("instance", "2.0.0", "1.0.0"): _instance_down,
+    ("instance", "2.0.0", "2.0.0"): _instance_up,
     ("testplan", "1.3", "2.0"): _plan_up,
     ("testplan", "2.0", "1.3"): _plan_down,
 }
@@ -141,6 +147,8 @@ _NO_STEPS = {
 
 def _steps_between(kind: str, source: str | None, target: str) -> list[Step]:
     """The fewest steps from one version to another."""
+    if (kind, source, target) in STEPS:
+        return [STEPS[kind, source, target]]
     paths: dict[str | None, list[Step]] = {source: []}
     frontier = [source]
     while frontier and target not in paths:

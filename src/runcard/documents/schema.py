@@ -46,13 +46,13 @@ _PATTERNS = {
 
 
 def schema_bytes(kind: str, version: str | None = None) -> bytes:
-    """A published schema; the latest version unless one is named."""
+    """A published schema; the latest unless one is named."""
     if kind not in PUBLISHED:
         raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(PUBLISHED))}")
-    versions = PUBLISHED[kind].versions
-    version = version or versions[-1]
-    if version not in versions:
-        raise UsageError(f"no {kind} schema has version {version}", hint=f"published: {', '.join(versions)}")
+    names = PUBLISHED[kind].schemas
+    version = version or names[-1]
+    if version not in names:
+        raise UsageError(f"no {kind} schema has version {version}", hint=f"published: {', '.join(names)}")
     return _bytes(kind, version)
 
 
@@ -95,9 +95,10 @@ def check(kind: DocumentKind, version: str, data: JsonObject) -> tuple[list[Find
 
     The other rules check that data, so they never meet a value of the wrong type.
     """
-    if next(_checked) < _FEW and is_plainly_valid(_schema(kind.name, version), data):
+    name = kind.schema_of(data, version)
+    if next(_checked) < _FEW and is_plainly_valid(_schema(kind.name, name), data):
         return [], data
-    validator = _validator(kind.name, version)
+    validator = _validator(kind.name, name)
     if validator.is_valid(data):
         return [], data
     errors = [(error, _path(error)) for error in validator.iter_errors(_for_validator(data))]
@@ -214,7 +215,8 @@ def _at(data: object, path: Sequence[str | int]) -> Any:  # noqa: ANN401
 
 def _required(pointer: str, options: list[str], kind: DocumentKind) -> Finding:
     if kind.version_key in options:
-        hint = f'add the version: "{kind.version_key}": "{kind.latest}"'
+        version = kind.latest if kind.format_key is None else kind.versions[0]
+        hint = f'add the version: "{kind.version_key}": "{version}"'
     else:
         is_in_section = kind.name == "generation" and pointer.removeprefix("/") in kind.likely
         hint = f'add "{options[0]}" here' + " (null if it is not known)" * is_in_section

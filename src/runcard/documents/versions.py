@@ -19,27 +19,29 @@ class VersionCheck(NamedTuple):
     """The result of checking a document's version."""
 
     stated: str | None
-    schema: str | None  # the published version whose schema applies; None: refused
+    used: str | None  # the published version by which it is read; None: refused
     findings: tuple[Finding, ...] = ()
+    key: str = ""  # of the document, that states the version
 
 
 def check_version(kind: DocumentKind, data: JsonObject) -> VersionCheck:
-    """The version of a document, and the schema that applies to it."""
-    stated = data.get(kind.version_key, kind.unversioned)
+    """The version of a document, and the one by which it is read."""
+    key = kind.key_of_version(data)
+    stated = data.get(key, kind.unversioned)
     if not isinstance(stated, str):
-        return VersionCheck(None, kind.latest)
+        return VersionCheck(None, kind.latest, (), key)
     if stated in kind.versions:
-        return VersionCheck(stated, stated)
+        return VersionCheck(stated, stated, (), key)
     parts = _parts(stated)
     if parts is None:
-        return VersionCheck(stated, kind.latest)
+        return VersionCheck(stated, kind.latest, (), key)
     newest = max(kind.versions, key=_key)
     if parts[0] > _key(newest)[0] or (parts > _key(newest) and not kind.reads_newer):
-        return VersionCheck(stated, None, (_newer_major(kind, stated),))
+        return VersionCheck(stated, None, (_newer_major(kind, stated, key),), key)
     older = [known for known in kind.versions if _key(known)[0] == parts[0] and _key(known) < parts]
     if older:
-        return VersionCheck(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
-    return VersionCheck(stated, kind.versions[0], (_unknown(kind, stated),))
+        return VersionCheck(stated, older[-1], (_newer_minor(kind, stated, older[-1], key),), key)
+    return VersionCheck(stated, kind.versions[0], (_unknown(kind, stated, key),), key)
 
 
 def _parts(stated: str) -> tuple[int, ...] | None:
@@ -55,10 +57,10 @@ def _published_versions(kind: DocumentKind) -> str:
     return ", ".join(kind.versions)
 
 
-def _newer_major(kind: DocumentKind, stated: str) -> Finding:
+def _newer_major(kind: DocumentKind, stated: str, key: str) -> Finding:
     return finding(
         "version.newer-major",
-        f"/{kind.version_key}",
+        f"/{key}",
         f"{kind.name} version {stated} is newer than this runcard, which supports {_published_versions(kind)}",
         hint="install a newer runcard",
         expected=list(kind.versions),
@@ -66,10 +68,10 @@ def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     )
 
 
-def _newer_minor(kind: DocumentKind, stated: str, used: str) -> Finding:
+def _newer_minor(kind: DocumentKind, stated: str, used: str, key: str) -> Finding:
     return finding(
         "version.newer-minor",
-        f"/{kind.version_key}",
+        f"/{key}",
         f"{kind.name} version {stated} is newer than {used}; it was read as {used}",
         hint="install a newer runcard to rewrite it or to check all of its fields",
         expected=list(kind.versions),
@@ -77,10 +79,10 @@ def _newer_minor(kind: DocumentKind, stated: str, used: str) -> Finding:
     )
 
 
-def _unknown(kind: DocumentKind, stated: str) -> Finding:
+def _unknown(kind: DocumentKind, stated: str, key: str) -> Finding:
     return finding(
         "version.unknown",
-        f"/{kind.version_key}",
+        f"/{key}",
         f"{display_value(stated)} is not a version of {kind.name} documents",
         hint=f"published versions: {_published_versions(kind)}",
         expected=list(kind.versions),

@@ -85,7 +85,7 @@ def _schemas() -> list[ResourceEntry]:
             "application/schema+json",
         )
         for kind in PUBLISHED.values()
-        for version in kind.versions
+        for version in kind.schemas
     ]
 
 
@@ -125,7 +125,7 @@ def _schema(name: str) -> str:
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415 - few clients read one
 
     kind, _, version = name.partition("/")
-    if kind not in PUBLISHED or version not in PUBLISHED[kind].versions:
+    if kind not in PUBLISHED or version not in PUBLISHED[kind].schemas:
         raise _no_resource(_SCHEMAS + name)
     return schema_bytes(kind, version).decode()
 
@@ -157,7 +157,7 @@ def complete(call: "ToolCall", argument: str, beginning: str, kind: str | None) 
         return [name for name in PUBLISHED if name.startswith(beginning)]
     if argument == "version":
         kinds = [PUBLISHED[kind]] if kind in PUBLISHED else list(PUBLISHED.values())
-        versions = dict.fromkeys(version for each in kinds for version in each.versions)
+        versions = dict.fromkeys(version for each in kinds for version in each.schemas)
         return [version for version in versions if version.startswith(beginning)]
     if argument != "record":
         return []

@@ -272,12 +272,14 @@ class JournalEvents(EventRecorder):
             if environment is not None:
                 self.emit(ENVIRONMENT_OBSERVED, {"environment": environment})
             now = self._clock.read()
+            own_use = used or resources()
+            self._add_to_session(own_use, is_own_process=used is None)
             payload = {
                 "status": status,
                 "timestamp_end": now.timestamp,
                 "duration_seconds": now.elapsed,
                 "exit_code": exit_code,
-                "resources": used or resources(),
+                "resources": own_use,
             }
             with self.guard_failures():
                 self._write(RUN_ENDED, payload, "info")
@@ -291,6 +293,14 @@ class JournalEvents(EventRecorder):
         finally:
             journal.close()
         return None
+
+    def _add_to_session(self, used: JsonObject, *, is_own_process: bool) -> None:
+        """Say in the session what the run used. If that fails, or the session is closed, it is unknown there."""
+        if self._options.session is not None:
+            from runcard.recording.session_link import add_end  # noqa: PLC0415 - few runs are in a session
+
+            with contextlib.suppress(RuncardError, OSError):
+                add_end(self._options.session, self.document, used, is_own_process=is_own_process)
 
     def _sign(self) -> None:
         if self._options.signing is not None:

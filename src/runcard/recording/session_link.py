@@ -8,7 +8,7 @@ import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.documents.run.events import MODEL_CALLED, USAGE_INCOMPLETE
+from runcard.documents.run.events import MODEL_CALLED, RUN_ENDED, USAGE_INCOMPLETE
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import is_safe_id, printable
@@ -98,6 +98,25 @@ def pass_on(link: SessionLink, run_id: str, event: str, payload: JsonObject, lev
     """
     if event in PASSED_ON and link.instance_id is not None:
         _events_of(link).write(event, payload | {"run_id": run_id}, level, link.instance_id)
+
+
+def add_end(link: SessionLink, document: JsonObject, used: JsonObject, *, is_own_process: bool) -> None:
+    """Record in a session what a run of one of its agents used, by its start document.
+
+    `is_own_process` says that this whole process was measured, and not a command alone.
+    """
+    if link.instance_id is None:
+        return
+    process = document["generation"]["process"]
+    names = ("host", "pid", "started", "start_ticks") if is_own_process else ()
+    parents = [relation["id"] for relation in document["relations"] if relation["type"] == "parent"]
+    payload = {
+        "run_id": document["generation"]["run_id"],
+        "resources": used,
+        "process": "/".join(str(process.get(name)) for name in names) or None,
+        "parent": next(iter(parents), None),
+    }
+    _events_of(link).write(RUN_ENDED, payload, "info", link.instance_id)
 
 
 def _events_of(link: SessionLink) -> "SessionEvents":

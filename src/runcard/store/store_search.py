@@ -89,7 +89,7 @@ class StoreSearch:
 
     @cached_property
     def open_sessions(self) -> dict[str, RecordMatch]:
-        """The sessions that are being recorded, by the names that they will have."""
+        """The sessions that are being recorded, by their names while they are open."""
         try:
             folders = layout.live_sessions(self.path)
         except (OSError, RuncardError):

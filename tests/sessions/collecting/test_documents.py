@@ -395,8 +395,12 @@ def test_response_times_of_a_team_are_told_as_far_as_they_follow() -> None:
 
     assert told(one) == one
     assert told(one, two) == {"count": 4, "mean": 1.5, "p50": None, "p95": None, "max": 3.0}
-    assert told(one, None) is None
-    assert told(one, {"count": 2}) is None
+    assert told(one, None) == told(None, one) == told(one, {"count": 0}) == one  # of those that have any
+    assert told(one, None, two) == told(one, two)
+    assert told(one, {"count": 2}) == {"count": 5, "mean": None, "p50": None, "p95": None, "max": None}
+    assert told(one, {"max": 9.0}) == {"count": None, "mean": None, "p50": None, "p95": None, "max": 9.0}
+    assert told(None, None) is None
+    assert told({"count": 0}) is None
 
 
 def _lives(*times: tuple[str, str | None, str]) -> list[dict[str, Any]]:
@@ -438,15 +442,18 @@ def test_resources_of_a_team_add_up_where_they_are_known() -> None:
     usage = {"input": 10, "output": 2, "reasoning": 1}
     first = instance("a", usage=usage, resources={"cpu_seconds": 1.5, "memory_bytes": 7}, cost=0)
     second = instance("b", usage=usage, resources={"cpu_seconds": 2}, cost=0)
-    first["performance"] = second["performance"] = {"peak_memory_bytes": 9}
+    first["performance"], second["performance"] = {"peak_memory_bytes": 9}, {"peak_memory_bytes": 4}
     data = collected(first, second)
     assert data["resources"] == {
         "cpu_seconds": 3.5,
         "disk_bytes": None,  # nothing was stored
         "tokens": {"input": 20, "output": 4, "cache_read": None, "cache_write": None, "reasoning": 2},
     }
-    assert data["performance"]["peak_memory_bytes"] is None  # of both at once it is unknown
+    assert data["performance"]["peak_memory_bytes"] == 9
     assert collected(first)["performance"]["peak_memory_bytes"] == 9
+    unknown = collected(first, instance("c", resources={"cpu_seconds": None}, cost=0))
+    assert unknown["performance"]["peak_memory_bytes"] is None
+    assert unknown["resources"]["cpu_seconds"] is None  # and not that of the first
 
 
 def test_bytes_that_were_not_stored_are_unknown(spec: Path) -> None:

@@ -2,11 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Self
@@ -15,8 +16,10 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.documents.times import format_time_ms
 from runcard.errors import StoreError
 from runcard.observe.clock import Clock
+from runcard.operations.amendments.migrate import migrate_record
 from runcard.operations.sessions import close_session as close_session_module
 from runcard.operations.sessions import collect_team as collect_team_module
 from runcard.operations.sessions.close_session import (
@@ -31,6 +34,7 @@ from runcard.recording.session_events import ClosedSessionError
 from runcard.store import layout
 from runcard.store.sessions import live_record
 from runcard.store.sessions.live import HELD, hold_dead, live_state
+from runcard.store.sessions.live_start import read_live_start
 from sessions.collecting.teams import instance, team
 
 PROGRAM = """
@@ -205,9 +209,87 @@ def test_a_session_is_closed_the_same_by_whoever_closes_it(monkeypatch: pytest.M
     monkeypatch.setattr(live_record, "datetime", AnHourLater)
     second = close_dead_session(layout.live_session("other", "team-1")).document.to_dict()
     for document in (first, second):
-        for name in ("audit", "event_chains", "checksums", "ledger_head"):
+        for name in ("created_at", "audit", "event_chains", "checksums", "ledger_head"):
             del document[name]
     assert first == second
+
+
+def test_a_session_has_the_time_when_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = killed()
+    started = read_live_start(live)
+    later = int(time.time()) + 3600
+    monkeypatch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: later))
+    closed = close_dead_session(live)
+    document = closed.document.to_dict()
+    moment = datetime.fromtimestamp(later, UTC)
+    assert document["created_at"] == document["audit"]["collected_at"] == format_time_ms(moment)
+    assert closed.path.name == f"{moment:%Y-%m-%d_%H-%M-%S}-team-1"
+    assert document["execution_summary"]["execution_start"] < format_time_ms(moment - timedelta(minutes=59))
+    manifest = json.loads((closed.path / "manifest.json").read_bytes())
+    assert manifest["timestamp"] == document["created_at"]
+    assert {chain.get("record") for chain in document["event_chains"]} == {started.name, None}
+    (result,) = runcard.verify(closed.path)
+    assert result.verdict.findings == ()
+
+
+@pytest.mark.parametrize(
+    "record", [None, "", 7, "team-1", "2026-01-01_00-00-00-team-1", "2026-01-01_00-00-00-team-2"]
+)
+def test_a_chain_under_another_name_than_that_of_its_start_is_a_finding(
+    record: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is a part of the digests, so that no journal of another session can be put in."""
+    live, later = killed(), int(time.time()) + 3600
+    monkeypatch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: later))
+    path = close_dead_session(live).path
+    document = json.loads((path / "metadata.json").read_bytes())
+    document["event_chains"][0]["record"] = record
+    (path / "metadata.json").write_text(json.dumps(document))
+    (result,) = runcard.verify(path)
+    assert "chain" in {finding.kind for finding in result.verdict.findings}
+
+
+def test_a_session_that_was_migrated_and_copied_alone_is_not_taken_for_a_changed_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A document of 1.0.0 states no chains, and the bytes of the first one are in the store only."""
+    live, later = killed(), int(time.time()) + 3600
+    monkeypatch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: later))
+    path = close_dead_session(live).path
+    migrate_record(str(path), "1.0.0")
+    copy = tmp_path / "alone" / path.name
+    shutil.copytree(path, copy, symlinks=True)
+    for session, kinds in ((path, {"amended"}), (copy, {"amended", "missing", "limits"})):
+        (result,) = runcard.verify(session)
+        assert {finding.kind for finding in result.verdict.findings} == kinds
+    journal = copy / "audit.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"worker"', b'"walker"'))
+    (result,) = runcard.verify(copy)
+    assert "chain" in {finding.kind for finding in result.verdict.findings}
+
+
+def test_what_a_killed_process_stored_is_found_under_the_time_of_its_closing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    live = killed()
+    subprocess.run(["cp", "-a", live, "kept"], check=True)
+    later = time.time() + 3600
+    with monkeypatch.context() as patch:
+        patch.setattr(close_session_module, "Clock", lambda: Clock(wall=lambda: later))
+        first = close_dead_session(live)
+    subprocess.run(["mv", "kept", live], check=True)  # as if it had been killed before it removed it
+    again = close_dead_session(live)
+    assert again.path == first.path
+    assert len(list(Path("artifacts").glob("2*"))) == 1
+    assert not Path(live).exists()
+
+
+def test_a_damaged_session_of_this_id_keeps_no_other_from_being_closed() -> None:
+    live = killed()
+    other = Path("artifacts/2999-01-01_00-00-00-team-1")
+    other.mkdir()
+    (other / "metadata.json").write_text("{")
+    assert close_dead_session(live).path.is_dir()
 
 
 def test_the_tool_closes_a_dead_session_and_finds_a_spec() -> None:

@@ -106,3 +106,57 @@ runcard.current_session().instance("lead").log("second")
     outputs = [(each.path / "instances/lead/output.log").read_text() for each in (session, later)]
     assert outputs == ["first\n", "second\n"]
     assert "tokens_used" not in team(later)["instances"][0]
+
+
+_MEASURED = """
+import runcard
+with runcard.record() as run:
+    sum(range(10_000_000))
+print(run.path)
+"""
+
+
+def test_an_agent_used_what_its_runs_measured() -> None:
+    with runcard.Session("team-1") as session:
+        worker = session.start_instance("worker", instance_id="worker")
+        session.start_instance("silent", instance_id="silent")
+        runs = []
+        for words in (
+            [sys.executable, "-c", _MEASURED],
+            [sys.executable, "-m", "runcard", "run", "--", sys.executable, "-c", "sum(range(10_000_000))"],
+        ):
+            done = subprocess.run(
+                words, env=os.environ | worker.environ, capture_output=True, text=True, check=True
+            )
+            path = done.stdout or done.stderr.partition(": ")[2]
+            runs.append(json.loads((Path(path.strip()) / "metadata.json").read_bytes())["resources"])
+    own = json.loads((session.path / "instances/worker/metadata.json").read_bytes())
+    assert own["resources"]["cpu_seconds"] == pytest.approx(sum(used["cpu_seconds"] for used in runs))
+    assert own["performance"]["peak_memory_bytes"] == max(used["peak_memory_bytes"] for used in runs)
+    other = json.loads((session.path / "instances/silent/metadata.json").read_bytes())
+    assert (other["resources"]["cpu_seconds"], other["performance"]["peak_memory_bytes"]) == (None, None)
+    assert (team(session)["resources"]["cpu_seconds"], team(session)["performance"]["peak_memory_bytes"]) == (
+        None,
+        None,
+    )
+    assert_intact(session.path)
+
+
+def test_a_session_of_one_agent_used_what_this_process_did() -> None:
+    with runcard.Session("team-1") as session, session.start_instance("worker"):
+        with runcard.record():
+            pass
+        with runcard.record() as run:
+            pass
+    used = json.loads((run.path / "metadata.json").read_bytes())["resources"]
+    assert team(session)["resources"]["cpu_seconds"] == used["cpu_seconds"]
+    assert team(session)["performance"]["peak_memory_bytes"] == used["peak_memory_bytes"]
+    assert_intact(session.path)
+
+
+def test_a_run_that_ends_after_its_session_leaves_its_use_unknown() -> None:
+    with runcard.Session("team-1") as session, session.start_instance("worker"):
+        run = runcard.start()
+    run.finish()
+    assert team(session)["resources"]["cpu_seconds"] is None
+    assert json.loads((run.path / "metadata.json").read_bytes())["warnings"] == []

@@ -11,7 +11,7 @@ from datetime import datetime
 from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.migrations import migrate
 from runcard.documents.session.error_categories import category, retryable
-from runcard.documents.session.performance import earlier_team_sections, instance_sections, team_sections
+from runcard.documents.session.performance import instance_sections, team_sections
 from runcard.documents.session.roles import known_role
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.documents.times import format_time_ms, whole_seconds
@@ -92,7 +92,7 @@ def instance_document(
     entry = _entry(member, len(children), facts)
     error = entry.pop("error_message")
     del entry["children_count"]
-    document: JsonObject = {"version": LATEST, "producer": facts.producer, **entry}
+    document: JsonObject = {"version": "1.0.0", "format_version": LATEST, "producer": facts.producer, **entry}
     document["children_instance_ids"] = list(children)
     if member.stored.workspace is not None:
         document["workspace"] = member.stored.workspace
@@ -320,14 +320,10 @@ def _sections(member: TeamMember, entry: JsonObject) -> JsonObject:
 
 
 def team_performance_and_resources(
-    entries: Sequence[JsonObject], instances: Sequence[JsonObject], *, earlier: bool = False
+    entries: Sequence[JsonObject], instances: Sequence[JsonObject]
 ) -> JsonObject:
-    """Performance and resources of the team, from the documents of its instances.
-
-    With `earlier`, as runcard wrote them before documents had `peak_memory_bytes`.
-    """
-    seconds = execution_summary(entries)["total_execution_time_seconds"]
-    return (earlier_team_sections if earlier else team_sections)(entries, instances, seconds)
+    """Performance and resources of the team, from the documents of its instances."""
+    return team_sections(entries, instances, execution_summary(entries)["total_execution_time_seconds"])
 
 
 def weakest_token_source(entries: Sequence[JsonObject]) -> str | None:

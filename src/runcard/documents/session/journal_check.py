@@ -19,6 +19,7 @@ from runcard.documents.session.events import (
     FILES_EXCLUDED,
     INSTANCE_COLLECTED,
 )
+from runcard.documents.session.performance import earlier_team_sections
 from runcard.encoding import JsonObject, canonical_json
 from runcard.errors import EncodingError
 
@@ -29,7 +30,16 @@ SEAL = ("symlinks", "event_chains", "ledger_head", "checksums")  # known only af
 # The fields of an instance document that the team document does not repeat.
 _NOT_IN_ENTRY = frozenset(
     {
-        *("version", "producer", "children_instance_ids", "workspace", "output", "error", "environment"),
+        *(
+            "version",
+            "format_version",
+            "producer",
+            "children_instance_ids",
+            "workspace",
+            "output",
+            "error",
+            "environment",
+        ),
         *("performance", "resources", "labels", "trace", "price_rows", "checksums", "sources"),
     }
 )
@@ -87,7 +97,7 @@ def _rebuild(team: JsonObject, parts: SessionParts) -> JsonObject:
         "price_rows": build.distinct_price_rows(
             row for document in documents for row in document["price_rows"]
         ),
-        **build.team_performance_and_resources(entries, documents, earlier=_is_earlier(team)),
+        **_performance_and_resources(team, entries, documents),
         "sources": build.team_sources(
             source for document in documents for source in document.get("sources") or ()
         ).get("sources"),
@@ -95,9 +105,15 @@ def _rebuild(team: JsonObject, parts: SessionParts) -> JsonObject:
     }
 
 
-def _is_earlier(team: JsonObject) -> bool:
-    """Whether an older runcard wrote the document, whose `performance` had fewer fields."""
-    return "peak_memory_bytes" not in team["performance"]
+def _performance_and_resources(
+    team: JsonObject, entries: Sequence[JsonObject], documents: Sequence[JsonObject]
+) -> JsonObject:
+    """By the rules of the runcard that wrote the documents."""
+    if all("format_version" in document for document in documents):
+        return build.team_performance_and_resources(entries, documents)
+    seconds = build.execution_summary(entries)["total_execution_time_seconds"]
+    has_peak = "peak_memory_bytes" in team["performance"]
+    return earlier_team_sections(entries, documents, seconds, has_peak=has_peak)
 
 
 def _entry(document: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ event of one agent has its id in the field `instance_id` of the line.
 from runcard.documents.run.events import (
     ERROR_ADDED,
     MODEL_CALLED,
+    RUN_ENDED,
     SECRETS_MASKED,
     USAGE_INCOMPLETE,
     WARNING_ADDED,
@@ -31,6 +32,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     INSTANCE_STARTED: {"name": str},
     INSTANCE_FINISHED: {"status": str},
     RUN_RECORDED: {"run_id": str},
+    RUN_ENDED: {"run_id": str, "resources": dict},  # and: process, parent
     MODEL_CALLED: {"tokens": dict},
     USAGE_INCOMPLETE: {"reason": str},
     ERROR_ADDED: {"message": str},

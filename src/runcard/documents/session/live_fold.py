@@ -13,7 +13,13 @@ from typing import Any
 from runcard.documents.chain import Line
 from runcard.documents.percentiles import Times
 from runcard.documents.run.call_totals import CallSections, RunCalls, has_no_reply
-from runcard.documents.run.events import ERROR_ADDED, MODEL_CALLED, SECRETS_MASKED, USAGE_INCOMPLETE
+from runcard.documents.run.events import (
+    ERROR_ADDED,
+    MODEL_CALLED,
+    RUN_ENDED,
+    SECRETS_MASKED,
+    USAGE_INCOMPLETE,
+)
 from runcard.documents.run.repeated_calls import DistinctCalls, ReportIds
 from runcard.documents.run.session_totals import MeteredSessions
 from runcard.documents.session.build import InstanceUsage
@@ -27,6 +33,7 @@ from runcard.documents.session.live_events import (
     SESSION_ENDED,
     STATUS_OF_OPEN,
 )
+from runcard.documents.session.measured_runs import MeasuredRuns
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.documents.times import format_time_ms, parse_time
 from runcard.documents.token_sources import weakest_source
@@ -107,6 +114,7 @@ class _Folding:
         self._start = start
         self._agents: dict[str, _FoldedAgent] = {}
         self._runs: dict[str, list[int]] = {}  # calls that the session has as well, and others, by run
+        self._measured = MeasuredRuns()
         self._redactions: Counter[tuple[str, str]] = Counter()
         self._ids, self._totals = ReportIds(), MeteredSessions()
         self._status: str | None = None
@@ -143,13 +151,20 @@ class _Folding:
             agent.is_incomplete = True
         elif event == SESSION_ENDED and payload["status"] in STATUS_OF_OPEN:
             self._status, self._ended, self._error = payload["status"], moment, _text(payload.get("error"))
-        elif event == RUN_RECORDED:
-            self._runs.setdefault(payload["run_id"], [0, 0])
+        elif event in (RUN_RECORDED, RUN_ENDED):
+            self._add_run(own, event, payload)
         elif event == SECRETS_MASKED:
             self._redactions[payload["rule"], payload["where"]] += payload["count"]
         elif event == MODEL_CALLED and not has_no_reply(payload):
             self._ids.add(payload)
             self._totals.add(payload)
+
+    def _add_run(self, own: str, event: str, payload: JsonObject) -> None:
+        if event == RUN_RECORDED:
+            self._runs.setdefault(payload["run_id"], [0, 0])
+            self._measured.add_run(own, payload["run_id"])
+        else:
+            self._measured.add_end(payload)
 
     def count_calls(self, lines: Iterable[Line]) -> None:
         """Add each call to the agent that reported it first."""
@@ -196,6 +211,7 @@ class _Folding:
                 status,
                 ended,
                 usages[own],
+                self._measured,
                 has_process=has_process,
                 session_error=self._error,
             )
@@ -264,6 +280,7 @@ def _instance(
     status: str | None,
     ended: datetime,
     usage: InstanceUsage,
+    measured: MeasuredRuns,
     *,
     has_process: bool,
     session_error: str,
@@ -294,12 +311,17 @@ def _instance(
         fields["terminated_at_source"] = "estimated"
     if agent.categories:
         fields["errors_by_category"] = dict(sorted(agent.categories.items()))
-    if len(agent.times):
-        fields["performance"] = {
-            "response_times": {"count": len(agent.times), **(agent.times.summary() or {})}
-        }
+    fields |= _measurements(agent, measured)
     fields["terminated_at"] = format_time_ms(terminated)
     return InstanceSpec(agent.instance_id, parent, agent.created, terminated, fields)
+
+
+def _measurements(agent: _FoldedAgent, runs: MeasuredRuns) -> JsonObject:
+    """The response times of its calls, and what its runs used."""
+    performance: JsonObject = {"peak_memory_bytes": runs.peak_memory_bytes(agent.instance_id)}
+    if len(agent.times):
+        performance["response_times"] = {"count": len(agent.times), **(agent.times.summary() or {})}
+    return {"performance": performance, "resources": {"cpu_seconds": runs.cpu_seconds(agent.instance_id)}}
 
 
 def _category(payload: JsonObject) -> str:

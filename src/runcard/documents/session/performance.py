@@ -4,7 +4,7 @@ Those of an instance come from its SPEC, its times and its stored files; those o
 instances. A value that does not follow from these is null.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from runcard.documents.exact_sums import all_known, exact_sum, plain_number, whole_sum
@@ -51,7 +51,7 @@ def team_sections(
             "response_times": _response_times(measured),
             "wall_seconds": wall_seconds,
             "active_seconds": _active_seconds(entries, measured),
-            "peak_memory_bytes": measured[0].get("peak_memory_bytes") if len(measured) == 1 else None,
+            "peak_memory_bytes": _largest(each.get("peak_memory_bytes") for each in measured),
         },
         "resources": {
             "cpu_seconds": None if cpu is None else plain_number(exact_sum(cpu)),
@@ -62,18 +62,49 @@ def team_sections(
 
 
 def earlier_team_sections(
-    entries: Sequence[JsonObject], instances: Sequence[JsonObject], wall_seconds: int
+    entries: Sequence[JsonObject], instances: Sequence[JsonObject], wall_seconds: int, *, has_peak: bool
 ) -> JsonObject:
-    """The same as runcard wrote it before `peak_memory_bytes`: `active_seconds` was the sum of the instances'."""
+    """The same as runcard wrote it before instance documents had `format_version`.
+
+    Response times were those of all instances or unknown, and so was the peak memory of several. Still earlier, there was none
+    (not `has_peak`), and `active_seconds` was the sum of the instances'.
+    """
     sections = team_sections(entries, instances, wall_seconds)
-    del sections["performance"]["peak_memory_bytes"]
-    active = all_known((instance.get("performance") or {}).get("active_seconds") for instance in instances)
-    sections["performance"]["active_seconds"] = None if active is None else plain_number(exact_sum(active))
+    performance = sections["performance"]
+    measured = [instance.get("performance") or {} for instance in instances]
+    performance["response_times"] = _earlier_response_times(measured)
+    if len(measured) != 1:
+        performance["peak_memory_bytes"] = None
+    if not has_peak:
+        del performance["peak_memory_bytes"]
+        active = all_known(each.get("active_seconds") for each in measured)
+        performance["active_seconds"] = None if active is None else plain_number(exact_sum(active))
     return sections
 
 
 def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
-    """The response times of all calls of the team. Percentiles do not follow from those of several instances."""
+    """Those of the calls of all instances that have any. Percentiles do not follow from those of several instances."""
+    stated = [times for each in measured if (times := each.get("response_times")) and times.get("count") != 0]
+    stated = [times for times in stated if any(value is not None for value in times.values())]
+    if len(stated) <= 1:
+        only: JsonObject | None = next(iter(stated), None)
+        return only
+    counts, means, longest = (
+        all_known(times.get(name) for times in stated) for name in ("count", "mean", "max")
+    )
+    mean = None
+    if counts and means:
+        mean = sum(count * value for count, value in zip(counts, means, strict=True)) / sum(counts)
+    return {
+        "count": sum(counts) if counts else None,
+        "mean": mean,
+        "p50": None,
+        "p95": None,
+        "max": max(longest) if longest else None,
+    }
+
+
+def _earlier_response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
     times_by_instance = all_known(each.get("response_times") for each in measured)
     if not times_by_instance:
         return None
@@ -88,6 +119,12 @@ def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
     total = sum(counts)
     mean = sum(count * value for count, value in zip(counts, means, strict=True)) / total if total else None
     return {"count": total, "mean": mean, "p50": None, "p95": None, "max": max(longest)}
+
+
+def _largest(parts: Iterable[float | None]) -> float | None:
+    """The largest of the parts, if all are known: peaks at different times do not add up."""
+    known = all_known(parts)
+    return max(known) if known else None
 
 
 def _active_seconds(entries: Sequence[JsonObject], measured: Sequence[JsonObject]) -> float | int | None:

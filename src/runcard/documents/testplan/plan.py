@@ -111,7 +111,7 @@ def _schema_version(data: JsonObject, detected: DetectedVersion) -> tuple[str | 
     """The version whose schema applies, None when the plan is refused; and findings about the stated version."""
     if detected.is_older or not detected.is_stated:
         return ("1.3" if detected.is_older else detected.version), ()
-    _, used, findings = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
+    _, used, findings, _ = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
     if detected.version in TESTPLAN.versions or findings:
         return used, findings
     stated = data["format_version"]

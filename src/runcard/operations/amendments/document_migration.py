@@ -66,13 +66,13 @@ def prepare_migration(
             f"{printable(path)} has version {report.version}, which is newer than this runcard: it is not rewritten",
             hint="install a newer runcard",
         )
-    if report.version == to:
-        return Migrated(path, report.kind, to, to, before, before)
     try:
         migration = reader.migrate_document(examined, to, zone)
     except DocumentError as error:
         raise DocumentError(f"{printable(path)}: {error.message}", hint=error.hint) from error
     data = migration.data
+    if data == examined.data:
+        return Migrated(path, report.kind, to, to, before, before)
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
     after = reader.model_of(report.kind).edit(before, examined.data, data)

@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 
 from runcard.checksums import Listing, listing_blocks, listing_digest
 from runcard.digests import Digest, sha256_bytes, sha256_stream
-from runcard.documents.chain import Head
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
 from runcard.documents.session.build import CollectionFacts, TeamMember
@@ -71,16 +70,16 @@ class SessionAssembler:
         options: CollectOptions,
         clock: Clock,
         *,
-        live_heads: Sequence[Head] | None = None,
+        live_chains: Sequence[JsonObject] = (),
     ) -> None:
-        """`live_heads` are the ends of the chains of a session that was recorded while it worked."""
+        """`live_chains` are the ends of the chains of a session that was recorded while it worked."""
         self._directory, self._spec, self._options, self._clock = directory, spec, options, clock
         self._collected_by = user_and_host()
         self._copier = InstanceCopier(directory, options, self._add_event)
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
         ] + list(spec.more_redactions)
-        self._live_heads = live_heads
+        self._live_chains = live_chains
         self._earlier: EarlierCheck | None = None
         self.remarks: tuple[str, ...] = ()
 
@@ -158,14 +157,7 @@ class SessionAssembler:
             "findings": [finding.to_dict() for finding in self._spec.findings],
             "process": this_process(),
         }
-        if self._live_heads is not None:
-            payload["collected_at"] = self._collected_at
         self._add_event(COLLECTION_STARTED, self._options.mask(payload))
-
-    @property
-    def _collected_at(self) -> str:
-        """A session that was recorded while it worked has the time of its start in its name, not that of its collection."""
-        return format_time_ms(self._directory.created if self._live_heads is None else self._clock.started)
 
     def _copy_instances(self, progress: Progress | None) -> list[TeamMember]:
         instances, here = self._spec.session.instances, locality(os.environ)
@@ -196,7 +188,7 @@ class SessionAssembler:
         """Add the last event to the journal; returns the facts about the collection for the documents."""
         copier = self._copier
         audit = {
-            "collected_at": self._collected_at,
+            "collected_at": format_time_ms(self._directory.created),
             "collected_by": self._collected_by,
             "options": self._options.to_dict(),
             "redactions": [*self._spec_redactions, *copier.redactions],
@@ -287,9 +279,7 @@ class SessionAssembler:
         """The fields of the team document that are known only after everything else is written."""
         return {
             "symlinks": self._copier.symlinks,
-            "event_chains": [
-                head.to_dict() for head in (*(self._live_heads or ()), self._directory.journal.head)
-            ],
+            "event_chains": [*self._live_chains, self._directory.journal.head.to_dict()],
             "ledger_head": ledger_head,
             "checksums": {"session": str(listing)},
         }

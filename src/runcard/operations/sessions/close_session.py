@@ -7,6 +7,7 @@ A process that is killed in the middle leaves an open session, and a part that t
 after the session has its name leaves the directory of the open one, which whoever closes it next removes.
 """
 
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from runcard import settings as known
 from runcard.documents.kinds import TEAM
 from runcard.documents.session.live_fold import FoldedSession
-from runcard.errors import StoreError
+from runcard.documents.session.team import Team
+from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
@@ -26,6 +28,7 @@ from runcard.recording.record_signature import sign_at_closing
 from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
+from runcard.store.find_record import sessions_with_id
 from runcard.store.record import DirectoryRecord
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory, store_of
@@ -105,8 +108,7 @@ def close_held_session(
     with lock_live(live):
         closing = SessionClosing(live, read_live_start(live), settings)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
-        if leftover := remove_unfinished(closing.store, closing.start.session_id, closing.start.created):
-            remarks.append(leftover)
+        remarks += remove_unfinished(closing.store, closing.start.session_id)
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
     remarks += [*collected.remarks, *sign_at_closing(str(collected.path), settings)]
@@ -142,29 +144,22 @@ def session_settings(store: str) -> Settings:
 
 
 def _finish_closed(closing: SessionClosing) -> CollectedSession | None:
-    """The session if it has its final name already: who closed it was killed before it removed the open one."""
-    final = os.path.join(closing.store, closing.start.name)
-    if not os.path.isdir(final):
-        return None
-    record = DirectoryRecord(final)
+    """The session if it is stored already: who closed it was killed before it removed the open one."""
     writers = {head.writer for head in LiveJournals(closing.live).heads()}
-    stated = record.raw_document.get("event_chains")
-    chains = (
-        {chain.get("writer") for chain in stated if isinstance(chain, dict)}
-        if isinstance(stated, list)
-        else set()
-    )
-    if not writers <= chains:
-        raise StoreError(
-            f"{printable(final)} is in the way: it is not this session",
-            hint="move it away, and close the session again",
-        )
-    document = record.document()
-    if document.kind is not TEAM:
-        raise StoreError(
-            f"{printable(final)} is not a session", hint="move it away, and close the session again"
-        )
-    return CollectedSession(Path(final), document, (), (), (), {}, {})  # type: ignore[arg-type]
+    for record in sessions_with_id(closing.store, closing.start.session_id):  # the newest first
+        if record.name < closing.start.name:
+            break
+        with contextlib.suppress(
+            RuncardError, OSError
+        ):  # a damaged session does not keep others from being closed
+            document = record.document()
+            if isinstance(document, Team) and writers and writers <= _writers_of(document):
+                return CollectedSession(Path(record.path), document, (), (), (), {}, {})
+    return None
+
+
+def _writers_of(document: Team) -> set[str]:
+    return {chain["writer"] for chain in document.to_dict().get("event_chains", ())}
 
 
 def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSession:
@@ -182,12 +177,13 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     with SessionDirectory(
         options.store,
         start.session_id,
-        start.created,
+        clock.started,
         options.modes,
-        reserved=True,
+        is_closing=True,
         first_lines=journals.blocks(),
     ) as directory:
-        assembler = SessionAssembler(directory, checked, options, clock, live_heads=journals.heads())
+        chains = [head.to_dict() | {"record": start.name} for head in journals.heads()]
+        assembler = SessionAssembler(directory, checked, options, clock, live_chains=chains)
         document = assembler.run(progress, again=True)
     remarks = (*assembler.remarks, *(f"a journal is damaged: {problem}" for problem in problems))
     return CollectedSession(

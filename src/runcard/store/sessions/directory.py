@@ -46,12 +46,12 @@ class SessionDirectory:
         moment: datetime,
         modes: Modes,
         *,
-        reserved: bool = False,
+        is_closing: bool = False,
         first_lines: Iterable[bytes] = (),
     ) -> None:
-        """If the moment is `reserved` for this session, no other is used; `first_lines` begin its journal."""
+        """`is_closing` the open session with this id, which may keep its name; `first_lines` begin the journal."""
         self.store = os.path.abspath(store)
-        self._is_reserved = reserved
+        self._is_closing = is_closing
         self.modes = modes
         create_store(self.store, modes.folder)
         with lock_folder(layout.own_folder(self.store)):  # see recovery
@@ -78,7 +78,7 @@ class SessionDirectory:
         """Create the directory, in the first second from this moment on that no other collection of this session has."""
         from runcard.store.sessions.live_start import reserved_name  # noqa: PLC0415 - readers of sessions need none
 
-        reserved = None if self._is_reserved else reserved_name(self.store, session_id)
+        reserved = None if self._is_closing else reserved_name(self.store, session_id)
         while True:
             path = layout.collection(self.store, session_id, moment)
             name = directory_names.session_name(moment, session_id)
@@ -89,11 +89,6 @@ class SessionDirectory:
                     os.rmdir(path)
             except OSError as error:
                 raise failure(error, path, "create") from error
-            if self._is_reserved:
-                raise StoreError(
-                    f"{printable(os.path.join(self.store, name))} is taken, and reserved for this session",
-                    hint="move it away, and close the session again",
-                )
             moment = moment.replace(microsecond=0) + _SECOND
 
     def _mkdir(self, path: str) -> bool:

@@ -76,7 +76,7 @@ class NewLiveSession(NamedTuple):
     journal: JournalWriter  # with the lock of the owner
 
 
-MakeDocument = Callable[[str, datetime], JsonObject]  # with the final name, and the time in it
+MakeDocument = Callable[[str, datetime], JsonObject]  # with the name, and the time in it
 
 
 def create_live(
@@ -132,7 +132,7 @@ def _take_name(store: str, temporary: str, path: str) -> None:
 
 
 def _free_second(store: str, session_id: str, moment: datetime) -> datetime:
-    """The first second from this moment on whose name no session with this id has or will have."""
+    """The first second from this moment on whose name no session with this id has."""
     while True:
         collection = layout.collection(store, session_id, moment)
         name = directory_names.session_name(moment, session_id)
@@ -340,7 +340,7 @@ class LiveJournals:
         return chain.heads(self.lines)
 
     def problems(self, name: str) -> list[str]:
-        """What is wrong with the journals of the session that will have this name."""
+        """What is wrong with the journals of the open session with this name."""
         found = []
         for path, stream in self._streams.items():
             checker, reasons = chain.ChainChecker(name), []

@@ -56,7 +56,7 @@ class OpenSession(DirectoryRecord):
 
     @property
     def name(self) -> str:
-        """The name that its directory will have."""
+        """Its name while it is open."""
         return self.start.name
 
     @cached_property

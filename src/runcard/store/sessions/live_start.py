@@ -1,6 +1,7 @@
 """The start document of a session that is recorded while it works: `session.json` in its directory.
 
-It fixes the name that the session's directory will have, which its journals begin with.
+It fixes a name for the session, of its id and its start, which its journals begin with. Its directory has the same id, and the
+time when it is closed.
 """
 
 import os
@@ -20,7 +21,7 @@ class LiveStart(NamedTuple):
     """The start of a session."""
 
     session_id: str
-    name: str  # of its directory, once it is closed
+    name: str  # while it is open
     created: datetime  # the time in this name
     document: JsonObject
 
@@ -71,7 +72,7 @@ def _parse(document: object) -> LiveStart | None:
 
 
 def reserved_name(store: str, session_id: str) -> str | None:
-    """The name that the open session with this id will have; None if there is none."""
+    """The name of the open session with this id; None if there is none."""
     live = layout.live_session(store, session_id)
     if not layout.is_live_session(live):
         return None

@@ -6,7 +6,6 @@ A collection creates its directory and its lock while the store is locked: a dir
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -22,7 +21,7 @@ from runcard.errors import RuncardError
 from runcard.files import failure, printable, read_file
 from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
-from runcard.store.directory_names import session_name
+from runcard.store.directory_names import session_id_in
 from runcard.store.journal import is_orphaned, try_lock
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ledger_search import has_document
@@ -130,8 +129,11 @@ def _session_of(store: str, path: str) -> AbandonedSession | None:
     return None
 
 
-def _lock(session: AbandonedSession) -> int | None:
-    """Lock the journal of a session; None when a collection holds the lock, -1 when there is no journal to lock."""
+def _lock(session: AbandonedSession, *, is_closing: bool = False) -> int | None:
+    """Lock the journal of a session; None when a collection holds the lock, -1 when there is no journal to lock.
+
+    With `is_closing`, also that of a session which was recorded: for who closes it.
+    """
     directory = session.path
     journal = os.path.join(directory, layout.AUDIT)
     try:
@@ -140,7 +142,8 @@ def _lock(session: AbandonedSession) -> int | None:
         return -1 if _is_empty(directory) else None
     except OSError as error:
         return -1 if error.errno in NO_LOCKS and is_orphaned(journal) else None
-    if descriptor is not None and not _is_session_journal(descriptor, is_complete=session.mark is not None):
+    was_recorded = is_closing or session.mark is not None
+    if descriptor is not None and not _is_session_journal(descriptor, was_recorded=was_recorded):
         os.close(descriptor)
         return None
     return descriptor
@@ -154,22 +157,34 @@ def _is_empty(directory: str) -> bool:
         return False
 
 
-def _is_session_journal(journal: int, *, is_complete: bool) -> bool:
+def _is_session_journal(journal: int, *, was_recorded: bool) -> bool:
     """Whether a journal is that of a session, by its first line, which may be missing after a kill.
 
     The journal of a session that was recorded begins with the lines of the open one. While that is there, it decides.
     """
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
-    names = (COLLECTION_STARTED, SESSION_STARTED) if is_complete else (COLLECTION_STARTED,)
+    names = (COLLECTION_STARTED, SESSION_STARTED) if was_recorded else (COLLECTION_STARTED,)
     return not newline or any(name.encode() in line for name in names)
 
 
-def remove_unfinished(store: str, session_id: str, moment: datetime) -> str | None:
-    """Remove what a killed process left that was closing an open session, whose lock is held; a message about it."""
-    path = layout.collection(store, session_id, moment)
-    if not os.path.isdir(path) or os.path.islink(path):
-        return None
-    return _remove(AbandonedSession(path, session_name(moment, session_id)))
+def remove_unfinished(store: str, session_id: str) -> Iterator[str]:
+    """Remove what killed processes left that were closing an open session, whose lock is held; yields a message for each."""
+    for path in _entries(store):
+        name = layout.collected_name(path)
+        if name is None or session_id_in(name) != session_id or layout.is_live_session(path):
+            continue
+        session = AbandonedSession(path, name)
+        if (
+            not os.path.isdir(path)
+            or os.path.islink(path)
+            or (journal := _lock(session, is_closing=True)) is None
+        ):
+            continue
+        try:
+            yield _remove(session)
+        finally:
+            if journal >= 0:
+                os.close(journal)
 
 
 def _remove(session: AbandonedSession) -> str:

@@ -4,7 +4,7 @@ Nothing is kept of a line but what a finding needs, so a journal may be longer t
 itself nor, when it is finished, to its user: so it is freed with its record, and many records take no more memory than one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
@@ -47,10 +47,14 @@ class JournalScan:
     """
 
     def __init__(
-        self, file: BinaryIO, record_id: str, on_line: Callable[[Line], object] | None = None
+        self,
+        file: BinaryIO,
+        record_id: str,
+        on_line: Callable[[Line], object] | None = None,
+        earlier_ids: Iterable[str] = (),
     ) -> None:
         self._on_line = on_line
-        self._checker = ChainChecker(record_id)
+        self._checker = ChainChecker(record_id, earlier_ids=earlier_ids)
         self._blocks = _HashedBlocks(file)
         self._stream = JournalStream(self._blocks.read)
         self._faults: list[ChainFault] = []

@@ -422,12 +422,16 @@ class RecordCheck(ABC):
             file = self.record.open_seekable(self.journal)
             if file is not None:
                 with file:
-                    self.scan = JournalScan(file, self.record_id, self.on_line)
+                    self.scan = JournalScan(file, self.record_id, self.on_line, self.earlier_ids(file))
                     self.on_journal(self.scan)
         except OSError as error:
             self.scan, self.unread[self.journal] = None, failure(error, self.journal, "read")
         except RuncardError as error:
             self.scan, self.unread[self.journal] = None, error
+
+    def earlier_ids(self, journal: BinaryIO) -> Iterable[str]:  # noqa: ARG002 - that of a run stays the same
+        """The other ids that the record had, with which chains of its journal may begin."""
+        return ()
 
     @abstractmethod
     def on_line(self, line: chain.Line) -> None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import groupby
+from typing import BinaryIO
 
 from runcard import checksums
 from runcard.digests import Digest, sha256_bytes
@@ -18,10 +19,12 @@ from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, DocumentKind
 from runcard.documents.run.journal_check import is_newer
 from runcard.documents.session import build, cross_document_rules, journal_check
 from runcard.documents.session.events import COLLECTION_STARTED
+from runcard.documents.session.live_events import SESSION_STARTED
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
+from runcard.store.directory_names import session_id_in
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex
@@ -39,6 +42,7 @@ _AT_WORK = {
     False: "its collection was interrupted; the next one removes what it left",
     None: "it is being collected, or its collection was interrupted",
 }
+_MAX_FIRST_LINE = 64 << 20  # bytes
 _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
@@ -128,6 +132,20 @@ class SessionCheck(RecordCheck):
         super().__init__(record, limits, index)
         self._lines: list[chain.Line] = []  # of the journal
         self._is_renamed = False
+
+    def earlier_ids(self, journal: BinaryIO) -> Iterable[str]:
+        """A session that was recorded while it worked has a name of its own until it is closed.
+
+        The document states it with the chains. One of 1.0.0 has no chains: then the first event does.
+        """
+        chains = self.seal.get("event_chains")
+        if chains is None:
+            first = chain.parse_line(journal.readline(_MAX_FIRST_LINE)) or {}
+            stated = [_payload_of(first, SESSION_STARTED).get("directory")]
+        else:
+            stated = [head.get("record") for head in chains if head]
+        own = session_id_in(self.record_id)
+        return {name for name in stated if isinstance(name, str) and session_id_in(name) == own}
 
     def on_line(self, line: chain.Line) -> None:
         self._lines.append(line)
@@ -293,6 +311,11 @@ def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT
         names += journal_check.FROM_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
+
+
+def _payload_of(line: chain.Line, event: str) -> JsonObject:
+    payload = line.get("payload") if line.get("event") == event else None
+    return payload if isinstance(payload, dict) else {}
 
 
 def _digests(listing: checksums.Listing) -> dict[str, JsonObject]:
