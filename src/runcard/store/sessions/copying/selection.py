@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runcard.files import globs
-from runcard.store.default_excludes import CREDENTIALS, GENERATED
+from runcard.store.default_excludes import CONFIGURATIONS, CREDENTIALS, GENERATED
 from runcard.store.sessions.copying.copy_rules import CopyRules
 
 NOT_INCLUDED = "not included"  # in place of a pattern, for files that no `include` pattern matches
 
 _CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
+_CONFIGURATIONS = globs.PatternList(CONFIGURATIONS, any_case=True)
 _GENERATED = globs.PatternList(GENERATED, any_case=False)
 
 
@@ -26,6 +27,11 @@ def is_credential(path: str) -> bool:
     return _CREDENTIALS.pattern_for(path, is_folder=False) is not None or any(
         _CREDENTIALS.pattern_for(folder, is_folder=True) is not None for folder in folders
     )
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file has the name of a configuration that usually has passwords in it."""
+    return _CONFIGURATIONS.pattern_for(path, is_folder=False) is not None
 
 
 class Exclusion(NamedTuple):
