@@ -8,6 +8,7 @@ import yaml
 
 from masking.corpus_classes import Sample, read_files
 from runcard.masking import Masker
+from runcard.masking.matches import AHEAD, BEHIND
 
 FILES = [
     pytest.param(name, sample, id=f"{name}: {sample.label}")
@@ -15,6 +16,7 @@ FILES = [
     for name, samples in read_files(folder).items()
     for sample in samples
 ]
+MOST_HELD = BEHIND + 6 * AHEAD
 NAMES = sorted(read_files("configuration_secrets"))
 
 
@@ -74,6 +76,10 @@ def test_the_suffix_decides_in_any_case(name: str) -> None:
     [
         ("x.yml", "password: &a sunshine # b\n", "password: &a [masked:password] # b\n"),
         ("x.yml", "password: !!str 12345678\n", "password: [masked:password]\n"),
+        ("x.yml", "password: !Ref sunshine\n", "password: !Ref sunshine\n"),
+        ("x.yml", "password: *sunshine2 # b\n", "password: *sunshine2 # b\n"),
+        ("x.yml", "token: sunshine\n", "token: sunshine\n"),
+        ("x.yml", "label: x, password: sun shine\n", "label: x, password: [masked:password]\n"),
         ("x.yml", "{password: sun, host: a}\n", "{password: [masked:password], host: a}\n"),
         ("x.yml", "password: ${P:-sun}\n", "password: ${P:-[masked:password]}\n"),
         ("x.yml", "password: 'it''s'\n", "password: '[masked:password]'\n"),
@@ -95,3 +101,24 @@ def test_the_suffix_decides_in_any_case(name: str) -> None:
 )  # fmt: skip
 def test_exactly_the_value_is_masked(name: str, before: str, after: str) -> None:
     assert masked(name, before.encode())[0].decode() == after
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_of_no_encoding_do_no_harm(name: str) -> None:
+    raw = bytes(range(256)) * 40 + b"\npassword: \xb2\xb3\xb9\npassword=\xb2\xb3\xb9\n"
+    assert masked(name, raw)[0].startswith(raw[:256])
+
+
+HOSTILE = (
+    b"- PASSWORD=x", b"password: '", b"password=a\\\n", b"password: |\n a\n", b"SECRET_KEY = (\n", b'"name":"password",\n',
+    b'"name": "', b'"value":"a",', b'password: <%= fetch("a", ', b"password: &a ", b"{", b"a" * 999 + b"\n" + b" " * 400 + b"pw: x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["x.yml", "x.properties", "x.py", "x.har"])
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_memory_for_hostile_files_is_bounded(name: str, piece: bytes) -> None:
+    masker, raw = Masker(file_name=name), piece * (150_000 // len(piece))
+    for at in range(0, len(raw), 4096):
+        masker.feed(raw[at : at + 4096])
+        assert len(masker._text) < MOST_HELD

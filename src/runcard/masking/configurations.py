@@ -5,8 +5,8 @@ strong name is a secret here unless it is empty, a reference (`${VAR}`, `<%= …
 people. A reference stays, and its default (`${VAR:-sunshine}`) is a value. In a HAR file, `{"name": …, "value": …}` is an
 assignment.
 
-Invariants: a value is replaced from its first character to its last, and its quotes and line breaks stay. A secret is at most
-`REACH` bytes behind its name.
+Invariants: a value is replaced from its first character to its last, and its line breaks stay. A secret starts less than
+`REACH` bytes after its name, and what precedes the name is looked at for as many bytes.
 """
 
 import re
@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from runcard.masking import http_headers, value_checks, value_spans
-from runcard.masking.matches import SecretMatch
+from runcard.masking.matches import BEHIND, SecretMatch
 from runcard.masking.secret_names import Strength, expects_secret, name_hint
 from runcard.masking.secret_values import ValueContext, is_placeholder, secret_rule
-from runcard.masking.value_spans import CHECKED, ValueSpan
+from runcard.masking.value_spans import CHECKED, WINDOW, ValueSpan
 
 _Find = Callable[[bytes, int], Iterator[SecretMatch]]
 
 _NAME = rb"(?<![\w.\-])(?P<name>[A-Za-z_][\w.\-]{1,63}+)"
 _BEHIND_NAME = 150  # a value in a later line starts at most so many bytes after its name
-_BEFORE_NAME = 256  # bytes of a line before a name that are checked
+REACH = BEHIND // 2
+_MAX_LINES = 4  # of a value in a properties file
 _LEAST_NUMBER = 1000
 _LITERAL = frozenset(
     {"changeme", "changeit", "password"}
@@ -31,20 +32,26 @@ _LITERAL = frozenset(
 
 _YAML_NAME = _NAME + rb"[\"']?(?:[ \t]{0,4}+:[ \t]{1,32}+(?:&[^\s,\[\]{}]{1,24}+[ \t]{1,8}+)?|=)(?=\S)"
 _YAML_BLOCK = rb"[|>][-+0-9]{0,2}[ \t]{0,8}\r?\n"
-_YAML_TAG = rb"![^\s,\[\]{}]{0,24}+[ \t]{1,8}+"
-_YAML_REFERENCE = rb"\*[\w.\-]+[ \t]*(?:[\r\n#,}]|\Z)|![a-z]|[\[{](?!masked:)[^\r\n]*"
+_YAML_TAG = rb"!![a-z]{1,16}[ \t]{1,8}+"
+_YAML_REFERENCE = rb"\*[\w.\-]+[ \t]*(?:[\r\n#,}]|\Z)|!(?!!)|[\[{](?!masked:)[^\r\n]*"
 _PROPERTY_NAME = _NAME + rb"(?:[ \t]{0,16}+[=:][ \t]{0,16}+|[ \t]{1,16}+)(?=\S)"
 _PYTHON_NAME = (
-    _NAME + rb"[\"']?\]?[ \t]{0,4}(?::[ \t]{0,4}[\w.\[\], |]{1,40})?[=:][ \t]{0,4}"
-    rb"(?:(?:[\w.]{1,40}\.)?Secret(?:Str|Bytes|Value)?\([ \t]{0,4}"  # SecretStr("…")
+    _NAME + rb"[\"']?\]?(?:[ \t]{0,4}:[ \t]{0,4}[\w.\[\], |]{1,24}=[ \t]{0,4}"  # with a type
+    rb"|[ \t]{0,4}(?::[ \t]{0,4}[\w.\[\], |]{1,24})?[=:][ \t]{0,4}"
+    rb"(?:(?:[\w.]{1,24}\.)?Secret(?:Str|Bytes|Value)?\([ \t]{0,4}"  # SecretStr("…")
     rb"|\([ \t]{0,4}\r?\n[ \t]{0,16}"  # in parentheses over lines
-    rb"|[\w.]{1,40}[\[(][ \t]{0,4}[\"'][\w.\-]{1,64}[\"'][ \t]{0,4}"  # the default of a variable
-    rb"(?:,[ \t]{0,4}(?:default[ \t]{0,4}=[ \t]{0,4})?|[\])][ \t]{0,4}or[ \t]{1,4}))"
+    rb"|[\w.]{1,24}[\[(][ \t]{0,4}[\"'][\w.\-]{1,40}[\"'][ \t]{0,4}"  # the default of a variable
+    rb"(?:,[ \t]{0,4}(?:default[ \t]{0,4}=[ \t]{0,4})?|[\])][ \t]{0,4}or[ \t]{1,4})"
+    rb"|(?=[bru]{0,2}(?:\"{3}|'{3}))))"
     rb"[bru]{0,2}(?=[\"'])"
+)
+_PYTHON_DEFAULT = (
+    rb"(?:setdefault|environ\.get|getenv|\bconfig|\benv(?:\.\w{1,12})?)\(\s{0,24}+[\"'](?P<name>[A-Za-z_]\w{1,63}+)[\"'],"
+    rb"\s{0,24}+(?:default[ \t]{0,4}=[ \t]{0,4})?[bru]{0,2}(?=[\"'])"
 )
 _VARIABLE = rb"\$\{[\w.]{1,64}(?::-|-|:)(?![?+])(?P<value>[^{}$\r\n]{1,200})\}"
 _ERB = (
-    rb"<%[^\r\n]{0,80}?(?:fetch\([ ]?[\"'][\w.]{1,64}[\"'][ ]?(?:,[ ]?|\)[ ]?\{[ ]?)|\|\|[ ]?)"
+    rb"<%[^\r\n]{0,40}?(?:fetch\([ ]?[\"'][\w.]{1,40}[\"'][ ]?(?:,[ ]?|\)[ ]?\{[ ]?)|\|\|[ ]?)"
     rb"(?P<quote>[\"'])(?P<value>[^\"'\r\n]{1,200})(?P=quote)"
 )
 _HAR_PAIR = rb"\"name\"[ \t]{0,4}:[ \t]{0,4}\"(?P<name>[^\"\\\r\n]{1,64}+)\"[ \t]{0,4},\s{0,40}+\"value\"[ \t]{0,4}:[ \t]{0,4}\"(?!\")"
@@ -53,7 +60,7 @@ _HAR_PAIR_REVERSED = (
     rb"[ \t]{0,4}\"(?P<name>[^\"\\\r\n]{1,64}+)\")"
 )
 _HAR_COOKIE = rb"\",\s{0,40}+\"(?:path|domain|expires|httpOnly|secure|sameSite)\""
-_HAR_SESSION = rb"(?i:.*sess(?:ion)?[_.-]?(?:id)?|(?:connect\.)?s?sid|.*csrf.*|.*xsrf.*)"
+_HAR_SESSION = rb"(?i:.*remember.*|.*sess(?:ion)?[_.-]?(?:id)?|(?:connect\.)?s?sid|.*csrf.*|.*xsrf.*)"
 _HAR_OPEN = rb"\"name\"[^\n]{0,200}\n(?:[^\n]{0,2048}\n)?[ \t]{0,64}\Z"
 
 
@@ -112,7 +119,9 @@ def _find_in_properties(text: bytes, begin: int) -> Iterator[SecretMatch]:
 
 def _of_lines(name: str, text: bytes, start: int, name_start: int) -> Iterator[SecretMatch]:
     """The value in this line of a properties file, and in those that continue it after a backslash."""
-    while start < len(text) and start - name_start <= _BEHIND_NAME:
+    for _ in range(_MAX_LINES):
+        if start >= len(text) or start - name_start > _BEHIND_NAME:
+            return
         end = _line_end(text, start)
         line = text[start:end].rstrip(b"\r")
         value = line.removesuffix(b"\\").rstrip(b" \t")
@@ -140,11 +149,13 @@ def _indent(line: bytes) -> int:
 
 
 def _find_in_python(text: bytes, begin: int) -> Iterator[SecretMatch]:
-    for match in _pattern(_PYTHON_NAME).finditer(text, begin):
-        if _is_secret_name(match["name"]):
-            start = match.end()
-            end = _quoted_end(text, start + 1, text[start : start + 1])
-            yield from _checked(match["name"].decode("latin-1"), text, start + 1, end)
+    for pattern in (_PYTHON_NAME, _PYTHON_DEFAULT):
+        for match in _pattern(pattern).finditer(text, begin):
+            if _is_secret_name(match["name"]):
+                quote, start = text[match.end() : match.end() + 1], match.end() + 1
+                start += 2 * text.startswith(quote * 2, start)
+                run = _pattern(rb"(?:[^\\\r\n" + quote + rb"]|\\[^\r\n])*+").match(text, start)
+                yield from _checked(match["name"].decode("latin-1"), text, start, run.end() if run else start)
 
 
 def _find_in_har(text: bytes, begin: int) -> Iterator[SecretMatch]:
@@ -184,7 +195,7 @@ def _checked(
     value = text[start : min(end, start + CHECKED)].decode("latin-1")
     rule = _rule(name, value)
     if rule:
-        more = _pattern(rb"[^\s\"']*+") if end >= len(text) else None
+        more = _pattern(rb"[^\s\"']*+") if end - start >= WINDOW else None
         yield SecretMatch(start if masked_from is None else masked_from, end, rule, more)
 
 
@@ -194,11 +205,10 @@ def _rule(name: str, value: str) -> str | None:
         return None
     if value in _LITERAL:
         return hint.rule
-    if value.isdigit():
+    if value.isdecimal():
         return hint.rule if expects_secret(name) and int(value[:9]) >= _LEAST_NUMBER else None
-    is_joined = hint.strength is Strength.HARD and not {"-", "_"}.isdisjoint(
-        value
-    )  # and so no label for people
+    # A value of joined words is no label for people.
+    is_joined = hint.strength is Strength.HARD and not {"-", "_"}.isdisjoint(value)
     return secret_rule(name, value, ValueContext.SURE if is_joined else ValueContext.STRICT)
 
 
@@ -208,7 +218,7 @@ def _is_secret_name(name: bytes) -> bool:
 
 def _line_before(text: bytes, name: int) -> bytes | None:
     """What precedes a name in its line, if the name may be a key there; else None."""
-    line = text[max(0, name - _BEFORE_NAME) : name].rpartition(b"\n")[2]
+    line = text[max(0, name - REACH) : name].rpartition(b"\n")[2]
     rest = line.rstrip(b" \t\"'")
     return line if not rest or rest[-1:] in b"-#{,?!" or rest.endswith(b"\xef\xbb\xbf") else None
 
@@ -220,7 +230,8 @@ def _line_end(text: bytes, start: int) -> int:
 
 def _bare_end(text: bytes, start: int, character: bytes) -> int:
     """The end of a value without quotes: before a comment, and before the white space at the end of the line."""
-    match = _pattern(character + rb"++(?:[ \t]++(?!#)" + character + rb"++)*+").match(text, start)
+    pattern = _pattern(character + rb"++(?:[ \t]++(?!#)" + character + rb"++)*+")
+    match = pattern.match(text, start, start + WINDOW)
     return match.end() if match else start
 
 

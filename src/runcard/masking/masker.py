@@ -113,7 +113,7 @@ class Masker:
             user_patterns.find_user_secrets(self._own, text, open_from),
         )
         if self._in_file is not None:
-            found += _at_start(self._in_file(text, begin))
+            found += _at_start(self._in_file(text, max(0, open_from - configurations.REACH)))
         searched = self._searched
         return sorted([secret for secret in found if searched <= secret[0] < ready], key=_place)
 
