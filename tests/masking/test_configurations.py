@@ -92,6 +92,8 @@ def test_the_suffix_decides_in_any_case(name: str) -> None:
         ("x.properties", "db.password=a\\\n  bcd\\\n  efg\nh=i\n", "db.password=a\\\n  [masked:password]\\\n  [masked:password]\nh=i\n"),
         ("x.properties", "# the password is long\n", "# the password is long\n"),
         ("x.properties", "#db.password=sunshine\n", "#db.password=[masked:password]\n"),
+        ("x.properties", "db.password=a bc\rhost=x\n", "db.password=[masked:password]\rhost=x\n"),
+        ("x.yml", "a: b\rpassword: a bc\rhost: x\n", "a: b\rpassword: [masked:password]\rhost: x\n"),
         ("x.py", "TOKEN = get('api_token', 'sun')\n", "TOKEN = get('api_token', 'sun')\n"),
         ("x.py", "KEY = os.environ['SECRET_KEY'] or 'sun'\n", "KEY = os.environ['SECRET_KEY'] or 'sun'\n"),
         ("x.py", "SECRET_KEY = os.environ['K'] or 'sun'\n", "SECRET_KEY = os.environ['K'] or '[masked:named-secret]'\n"),

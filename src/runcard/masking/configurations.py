@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from runcard.masking import http_headers, value_checks, value_spans
+from runcard.masking.marks import MARK
 from runcard.masking.matches import BEHIND, SecretMatch
 from runcard.masking.secret_names import Strength, expects_secret, name_hint
 from runcard.masking.secret_values import ValueContext, is_placeholder, secret_rule
@@ -25,6 +26,7 @@ _NAME = rb"(?<![\w.\-])(?P<name>[A-Za-z_][\w.\-]{1,63}+)"
 _BEHIND_NAME = 150  # a value in a later line starts at most so many bytes after its name
 REACH = BEHIND // 2
 _MAX_LINES = 4  # of a value in a properties file
+_MARK = MARK.encode("ascii")
 _LEAST_NUMBER = 1000
 _LITERAL = frozenset(
     {"changeme", "changeit", "password"}
@@ -112,7 +114,7 @@ def _find_in_properties(text: bytes, begin: int) -> Iterator[SecretMatch]:
         before = _line_before(text, match.start())
         if before is None or before.strip(b" \t#!") or not _is_secret_name(match["name"]):
             continue
-        if before.strip() and b" " in text[match.end("name") : _line_end(text, match.end())].strip(b" =:\r"):
+        if before.strip() and b" " in text[match.end("name") : _line_end(text, match.end())].strip(b" =:"):
             continue  # a sentence in a comment
         yield from _of_lines(match["name"].decode("latin-1"), text, match.end(), match.start())
 
@@ -123,12 +125,12 @@ def _of_lines(name: str, text: bytes, start: int, name_start: int) -> Iterator[S
         if start >= len(text) or start - name_start > _BEHIND_NAME:
             return
         end = _line_end(text, start)
-        line = text[start:end].rstrip(b"\r")
+        line = text[start:end]
         value = line.removesuffix(b"\\").rstrip(b" \t")
         yield from _checked(name, text, start + _indent(value), start + len(value))
-        if not line.endswith(b"\\"):
+        if not line.endswith(b"\\") or _MARK in line:
             return
-        start = end + 1
+        start = _next_line(text, end)
 
 
 def _of_block(name: str, text: bytes, start: int, name_start: int) -> Iterator[SecretMatch]:
@@ -136,12 +138,14 @@ def _of_block(name: str, text: bytes, start: int, name_start: int) -> Iterator[S
     indent = 0
     while start < len(text) and start - name_start <= _BEHIND_NAME:
         end = _line_end(text, start)
-        value = text[start:end].rstrip(b" \t\r")
+        value = text[start:end].rstrip(b" \t")
         if _indent(value) < max(1, indent):
             return
         indent = indent or _indent(value)
         yield from _checked(name, text, start + _indent(value), start + len(value))
-        start = end + 1
+        if _MARK in value:  # it was longer: more lines would be near enough now
+            return
+        start = _next_line(text, end)
 
 
 def _indent(line: bytes) -> int:
@@ -195,8 +199,8 @@ def _checked(
     value = text[start : min(end, start + CHECKED)].decode("latin-1")
     rule = _rule(name, value)
     if rule:
-        more = _pattern(rb"[^\s\"']*+") if end - start >= WINDOW else None
-        yield SecretMatch(start if masked_from is None else masked_from, end, rule, more)
+        more = _pattern(rb"[^\r\n\"']*+") if end - start >= WINDOW else None
+        yield SecretMatch(start if masked_from is None else masked_from, min(end, start + WINDOW), rule, more)
 
 
 def _rule(name: str, value: str) -> str | None:
@@ -218,14 +222,18 @@ def _is_secret_name(name: bytes) -> bool:
 
 def _line_before(text: bytes, name: int) -> bytes | None:
     """What precedes a name in its line, if the name may be a key there; else None."""
-    line = text[max(0, name - REACH) : name].rpartition(b"\n")[2]
+    line = text[max(0, name - REACH) : name].rpartition(b"\n")[2].rpartition(b"\r")[2]
     rest = line.rstrip(b" \t\"'")
     return line if not rest or rest[-1:] in b"-#{,?!" or rest.endswith(b"\xef\xbb\xbf") else None
 
 
 def _line_end(text: bytes, start: int) -> int:
-    end = text.find(b"\n", start)
-    return len(text) if end < 0 else end
+    match = _pattern(rb"[^\r\n]*+").match(text, start)
+    return match.end() if match else start
+
+
+def _next_line(text: bytes, end: int) -> int:
+    return end + (2 if text.startswith(b"\r\n", end) else 1)
 
 
 def _bare_end(text: bytes, start: int, character: bytes) -> int:
