@@ -90,6 +90,8 @@ def test_the_suffix_decides_in_any_case(name: str) -> None:
         ("x.yml", "text: the password: sunshine\n", "text: the password: sunshine\n"),
         ("x.yml", "password: >\n  one\n  two\nb: c\n", "password: >\n  [masked:password]\n  [masked:password]\nb: c\n"),
         ("x.properties", "db.password=a\\\n  bcd\\\n  efg\nh=i\n", "db.password=a\\\n  [masked:password]\\\n  [masked:password]\nh=i\n"),
+        ("x.yml", "# password: see handbook\n", "# password: see handbook\n"),
+        ("x.har", '{"name": "set-cookie", "value": "a=sun; Path=/"}', '{"name": "set-cookie", "value": "a=[masked:cookie]; Path=/"}'),
         ("x.properties", "# the password is long\n", "# the password is long\n"),
         ("x.properties", "#db.password=sunshine\n", "#db.password=[masked:password]\n"),
         ("x.properties", "db.password=a bc\rhost=x\n", "db.password=[masked:password]\rhost=x\n"),
@@ -103,6 +105,25 @@ def test_the_suffix_decides_in_any_case(name: str) -> None:
 )  # fmt: skip
 def test_exactly_the_value_is_masked(name: str, before: str, after: str) -> None:
     assert masked(name, before.encode())[0].decode() == after
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.yml", "password: |\n" + f"  {'a1' * 40}\n" * 3),
+        ("x.properties", "password=" + f"{'a1' * 40}\\\n" * 3),
+    ],
+)
+def test_masking_lines_twice_is_masking_them_once(name: str, text: str) -> None:
+    once, _ = masked(name, text.encode())
+    assert once.count(b"[masked:password]") == 2
+    assert masked(name, once) == (once, {})
+
+
+def test_a_long_value_does_not_depend_on_where_the_file_is_cut() -> None:
+    raw = b"password=" + b"a1b;" * 10_000 + b"\nhost=a\n"
+    parts = [raw[at : at + 1000] for at in range(0, len(raw), 1000)]
+    assert masked("x.properties", *parts)[0] == b"password=[masked:password]\nhost=a\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
