@@ -1,10 +1,11 @@
 """Secrets in a workspace, where an agent or a tool put them: none of them gets into a session by default."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -180,6 +181,59 @@ class TestOptions:
     def test_a_wildcard_brings_nothing_back(self, tmp_path: Path, pattern: str) -> None:
         collected = collect(tmp_path, LEAKS, "--exclude", pattern)
         assert set(collected.omissions) == set(LEAKS)
+
+
+class TestInConfigurations:
+    """Passwords without a known form, in files that a workspace needs: stored without them."""
+
+    FILES: ClassVar[dict[str, str | bytes]] = {
+        "config/database.yml": "production:\n  host: db\n  password: zebra-crossing\n",
+        "docker-compose.yml": "services:\n  db:\n    environment:\n      - POSTGRES_PASSWORD=zebra-crossing\n",
+        "app/settings.py": 'DATABASES = {"default": {"PASSWORD": "zebra-crossing"}}\n',
+        "application.properties": "spring.datasource.password=zebra-crossing\n",
+        "trace.har": '{"headers": [{"name": "Authorization", "value": "Bearer zebra-crossing"}]}\n',
+        "notes.md": "nothing to hide\n",
+    }
+
+    def test_the_values_are_masked_and_listed_and_the_session_verifies(self, tmp_path: Path) -> None:
+        collected = collect(tmp_path, self.FILES)
+        assert (collected.code, collected.omissions) == (0, {})
+        assert "masked: 5 secrets in 5 files" in collected.stderr
+        assert b"zebra-crossing" not in collected.everything
+        assert collected.stored("config/database.yml").read_text() == (
+            "production:\n  host: db\n  password: [masked:password]\n"
+        )
+        where = {entry["where"].partition("/workspace/")[2] for entry in collected.audit["redactions"]}
+        assert where == set(self.FILES) - {"notes.md"}
+        assert {entry["count"] for entry in collected.audit["redactions"]} == {1}
+        source = hashlib.sha256(str(self.FILES["config/database.yml"]).encode()).hexdigest()
+        assert source in (collected.session / "audit.jsonl").read_text()
+        assert runcard(tmp_path, "verify", str(collected.session)).returncode == 0
+
+    def test_the_same_workspace_is_recognized(self, tmp_path: Path) -> None:
+        first, again = collect(tmp_path, self.FILES), collect(tmp_path, self.FILES)
+        assert (again.code, again.session) == (2, first.session)
+        assert "was collected before with the same content" in again.stderr
+        changed = collect(tmp_path, self.FILES | {"notes.md": "changed\n"})
+        assert changed.session != first.session
+
+    def test_they_are_kept_on_request(self, tmp_path: Path) -> None:
+        collected = collect(tmp_path, self.FILES, "--keep-secrets")
+        assert collected.audit["redactions"] == []
+        for name, text in self.FILES.items():
+            assert collected.stored(name).read_text() == text
+
+    def test_a_pattern_that_names_the_file_itself_keeps_its_values(self, tmp_path: Path) -> None:
+        collected = collect(tmp_path, self.FILES, "--exclude", "!trace.har")
+        assert collected.stored("trace.har").read_text() == self.FILES["trace.har"]
+        assert len(collected.audit["redactions"]) == 4
+
+    def test_a_session_of_the_older_version_has_them_masked_as_well(self, tmp_path: Path) -> None:
+        collected = collect(tmp_path, self.FILES, "--schema", "1.0.0")
+        assert collected.code == 0
+        assert b"zebra-crossing" not in collected.everything
+        assert b'"rule":"password"' in (collected.session / "audit.jsonl").read_bytes().replace(b" ", b"")
+        assert runcard(tmp_path, "verify", str(collected.session)).returncode == 0
 
 
 class TestByName:

@@ -27,9 +27,14 @@ class Sample(NamedTuple):
 
 
 def read_samples(folder: str, seed: int = 1) -> list[Sample]:
+    return [sample for samples in read_files(folder, seed).values() for sample in samples]
+
+
+def read_files(folder: str, seed: int = 1) -> dict[str, list[Sample]]:
+    """The samples of each file, by its name without `.txt`."""
     random = Random(seed)  # noqa: S311
     files = sorted((HERE / folder).glob("*.txt"))
-    return [_sample(line, random) for file in files for line in _lines(file)]
+    return {file.stem: [_sample(line, random) for line in _lines(file)] for file in files}
 
 
 def _lines(file: Path) -> list[str]:

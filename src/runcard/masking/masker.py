@@ -14,6 +14,7 @@ from operator import itemgetter
 from runcard.masking import (
     assignments,
     command_text,
+    configurations,
     http_headers,
     prefix_search,
     private_keys,
@@ -33,9 +34,13 @@ _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
 
 class Masker:
-    """Masks a stream of bytes, in bounded memory; with `only`, only the secrets of these rules."""
+    """Masks a stream of bytes, in bounded memory; with `only`, only the secrets of these rules.
 
-    def __init__(self, only: Collection[str] | None = None) -> None:
+    `file_name` is that of a configuration file: its format decides where values are, and they are checked more strictly.
+    """
+
+    def __init__(self, only: Collection[str] | None = None, *, file_name: str = "") -> None:
+        self._in_file = configurations.finder(file_name)
         self.counts: dict[str, int] = {}
         self._own = user_patterns.active_patterns()
         self._only = frozenset(user_patterns.rule_names() if only is None else only)
@@ -66,6 +71,8 @@ class Masker:
             return b""
         blocks = private_keys.find_blocks(self._text, self._searched, final=final)
         ready = min(ready, len(self._text) if blocks.incomplete is None else blocks.incomplete)
+        if self._in_file is not None and not final:
+            ready = configurations.open_pair(self._text, ready)
         if ready <= self._searched:
             return b""
         pieces = self._masked(self._find_secrets(ready, blocks.secrets), ready, final=final)
@@ -105,6 +112,8 @@ class Masker:
             command_text.find_options(text, lowered, begin),
             user_patterns.find_user_secrets(self._own, text, open_from),
         )
+        if self._in_file is not None:
+            found += _at_start(self._in_file(text, max(0, open_from - configurations.REACH)))
         searched = self._searched
         return sorted([secret for secret in found if searched <= secret[0] < ready], key=_place)
 

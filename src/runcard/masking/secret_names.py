@@ -46,7 +46,7 @@ _PASSWORDS = (
     *("passwort", "kennwort", "wachtwoord", "lozinka", "senha"),
 )
 _PASS_OF = word_set(
-    "account admin auth basic become bind database db ftp http keystore ldap login mail mongo mysql pg postgres "
+    "account admin auth basic become bind database db default ftp http keystore ldap login mail mongo mysql pg postgres "
     "proxy rabbitmq redis root smtp ssh sudo user wifi"
 )
 _VENDORS = word_set(
@@ -68,7 +68,7 @@ _TOKEN_OF = _VENDORS | word_set(
 )
 _HARD_ENDS = (  # a name may also be one word: `dbpassword`, `apikey`, `authtoken`
     *_PASSWORDS,
-    *("secret", "secrets", "credential", "credentials", "authorization", "connectionstring"),
+    *("secret", "secrets", "credential", "credentials", "authorization", "connectionstring", "requirepass"),
     *("apikey", "apikeys", "accesskey", "accountkey", "privatekey", "secretkey", "sessionkey", "signingkey"),
     *("accesstoken", "apitoken", "authtoken", "bearertoken", "oauthtoken", "refreshtoken", "sessiontoken"),
 )

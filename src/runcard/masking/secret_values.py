@@ -31,8 +31,8 @@ _LONG_WORD = 10  # from this length on, mixed case alone looks random
 
 _PLACEHOLDER = (
     r"|[xX*.•·_?#-]+|…+"  # empty, or one repeated character
-    r"|<[A-Za-z][\w .:/-]*(>.*)?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # to be filled in
-    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
+    r"|<[A-Za-z][\w .:/-]*(>.*)?|<%=.*|\?[a-z]*|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # to be filled in
+    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|\*[a-z_]+[0-9]?|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
     r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of a variable
     r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the location of a secret
     r"|(?i:your|insert|enter)[-_ ].*|(?i:put|paste|add|password|key|token|secret)[-_ ](?i:.*[-_ ])?(?i:here)|(?i:string|str|text)[!?;,\]]+|(?i:your(api)?(key|token|password|secret))"

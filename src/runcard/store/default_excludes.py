@@ -1,8 +1,8 @@
-"""The files that are not copied into a record by default: generated files and credentials.
+"""The files that are not copied into a record by default, generated files and credentials; and those that are masked.
 
-Add a pattern to GENERATED or CREDENTIALS, and to the table in `docs/collecting.md`. Patterns are written as in
-`.gitignore`, but match at any depth, and credentials in upper and lower case. A user brings a file back with
-`runcard collect --exclude '!NAME'`, or `runcard run --output NAME`.
+Add a pattern to GENERATED, CREDENTIALS or CONFIGURATIONS, and to the tables in `docs/collecting.md`. Patterns are written
+as in `.gitignore`, but match at any depth, and credentials and configurations in upper and lower case. A user brings a file
+back with `runcard collect --exclude '!NAME'`, or `runcard run --output NAME`.
 """
 
 GENERATED = (
@@ -71,4 +71,25 @@ CREDENTIALS = (
     "wallet.dat",
     "cookies.txt",
     ".*_history",
+)
+
+# Configuration files that usually have passwords in them. A workspace needs them, so they are copied, and masked.
+CONFIGURATIONS = (
+    "database.yml",
+    "database.yaml",
+    "database.*.yml",
+    "database.*.yaml",
+    "docker-compose*.yml",
+    "docker-compose*.yaml",
+    "compose.yml",
+    "compose.yaml",
+    "compose.*.yml",
+    "compose.*.yaml",
+    "settings*.py",
+    "local_settings.py",
+    "settings/*.py",
+    "application*.yml",
+    "application*.yaml",
+    "*.properties",
+    "*.har",
 )

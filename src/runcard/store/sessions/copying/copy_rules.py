@@ -16,7 +16,7 @@ class CopyRules:
 
     `include` and `exclude` are patterns in `.gitignore` syntax. `max_size` limits all files of a session together, of
     which `used` bytes are stored already. None means no limit. With `scan`, a text file that contains a private key or a
-    vendor's key is not stored; with `mask`, text files are stored with their secrets masked. `kept_mode` are the
+    vendor's key is not stored, and configurations are stored with their secrets masked; with `mask`, all text files are. `kept_mode` are the
     permission bits that a copy keeps. Directories in `skip`, such as the store itself, are never entered, whatever path
     leads to them.
     """

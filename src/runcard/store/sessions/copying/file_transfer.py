@@ -36,6 +36,7 @@ from runcard.store.sessions.copying.omission_reasons import (
     write_failure,
 )
 from runcard.store.sessions.copying.results import CopiedFile, Redaction
+from runcard.store.sessions.copying.selection import is_configuration
 
 BLOCK = 256 * 1024  # large enough that a call costs little, small enough for the processor's cache
 _ZEROS = bytes(BLOCK)
@@ -153,12 +154,18 @@ class FileTransfer:
         return self._newlines + self._is_line_open
 
     def run(self, status: os.stat_result, options: TransferOptions) -> TransferResult:
-        """Copy the whole file; text is masked or searched as the options say."""
+        """Copy the whole file; text is masked or searched as the options say, and configurations both."""
         head = self._read(TEXT_SAMPLE, 0) if options.mask or options.scan else b""
-        if options.mask and 0 not in head:
-            file, redactions = self.copy_masked(status.st_size, Masker())
+        search, in_configuration = _secret_search(head, options), is_configuration(self._path)
+        redactions: tuple[Redaction, ...] = ()
+        if 0 in head or not (options.mask or (options.scan and in_configuration)):
+            file = self._copy_unmasked(status, search)
         else:
-            file, redactions = self._copy_unmasked(status, _secret_search(head, options)), ()
+            blocks: Iterable[bytes] = map(bytes, self._blocks(0, status.st_size))
+            if search is not None and not options.mask:
+                blocks = search.watch(blocks)
+            masker = Masker(file_name=self._path if in_configuration else "")
+            file, redactions = self.write_masked(blocks, masker)
         return TransferResult(file, redactions, self.change(status))
 
     def change(self, status: os.stat_result) -> str | None:
@@ -258,8 +265,15 @@ class SecretSearch:
     def __init__(self, head: bytes, scanner: SecretScanner) -> None:
         self._head, self._scanner = head, scanner
 
-    def feed(self, data: memoryview) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         self._check(self._scanner.feed(searchable_text(self._head, bytes(data)) or b""))
+
+    def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """The blocks, searched one by one."""
+        for data in blocks:
+            self.feed(data)
+            yield data
+        self.end()
 
     def end(self) -> None:
         self._check(self._scanner.flush())

@@ -23,7 +23,7 @@ from runcard.store.sessions.copying.file_transfer import TransferOptions, Transf
 from runcard.store.sessions.copying.large_files import LargeFile, LargeFileCopier
 from runcard.store.sessions.copying.omission_reasons import read_failure, write_failure
 from runcard.store.sessions.copying.results import CopiedFiles, CopiedWorkspace, Omission, Redaction
-from runcard.store.sessions.copying.selection import FileSelection
+from runcard.store.sessions.copying.selection import FileSelection, is_configuration
 from runcard.store.sessions.copying.small_files import SmallFileCopier
 from runcard.store.sessions.copying.source_walk import TargetDirectories, WorkspaceWalk
 
@@ -124,7 +124,7 @@ class _WorkspaceCopier:
         copier = SmallFileCopier(
             self._source, self._target, self._rules.kept_mode, self._limits, self._progress, clues
         )
-        copier.run(self._paths())
+        copier.run(self._unmasked_paths(copier.remaining))
         self._files = copier.files
         copier.remaining.update(dict.fromkeys(self._named, True))
         return copier.remaining
@@ -139,6 +139,14 @@ class _WorkspaceCopier:
                 continue
             if self._selection.is_named(path):
                 self._named.add(path)
+            else:
+                yield path
+
+    def _unmasked_paths(self, masked: PathTable[bool]) -> Iterator[str]:
+        """The files to copy except the named ones and configurations, which are added to `masked`."""
+        for path in self._paths():
+            if self._rules.scan and is_configuration(path):
+                masked[path] = True
             else:
                 yield path
 
