@@ -12,7 +12,8 @@ import pytest
 
 import runcard
 from conftest import Cli
-from runcard.observe.input_states import InputState, input_states
+from runcard.documents.run.input_state import InputState
+from runcard.observe.input_states import input_states
 from runs.runs import read
 
 MIB = 1 << 20

@@ -8,9 +8,9 @@ from signal import Signals
 
 from runcard.documents.run.application import labelled_versions
 from runcard.documents.run.fields import has_calls, model_breakdown
+from runcard.documents.run.input_state import CHANGED, GONE, UNCHECKED, InputState
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.observe.input_states import CHANGED, GONE, UNCHECKED, InputState
 from runcard.views.call_times import call_count, call_times, witness_line
 from runcard.views.charges import cached_tokens, server_tools, special_prices
 from runcard.views.formats import (

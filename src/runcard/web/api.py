@@ -46,7 +46,8 @@ def list_rows(request: "Request") -> Response:
 
 def show(request: "Request") -> Response:
     """`runcard show RECORD --json`."""
-    return _json(show_record(_record_at(request).open()).to_dict())
+    shown = show_record(_record_at(request).open())
+    return _json(shown.to_dict(shown.inputs()) if isinstance(shown, ShownRun) else shown.to_dict())
 
 
 def show_agent(request: "Request") -> Response:

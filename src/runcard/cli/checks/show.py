@@ -10,8 +10,8 @@ from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
+    from runcard.documents.run.input_state import InputState
     from runcard.encoding import Limits
-    from runcard.observe.input_states import InputState
     from runcard.operations.checks.show import ShownRun
     from runcard.operations.checks.show_session import ShownSession
 
@@ -51,8 +51,7 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
             hint="leave out --instance, or name a session",
         )
     inputs = shown.inputs()
-    data = shown.to_dict() | {"inputs": [state.to_dict() for state in inputs]}
-    _print(data, _run(shown, inputs), as_json=as_json)
+    _print(shown.to_dict(inputs), _run(shown, inputs), as_json=as_json)
     return max(_warn(shown), _warn_of_damage(shown))
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say, say_done
+from runcard.documents.run.input_state import EQUAL
 from runcard.files import printable
-from runcard.observe.input_states import EQUAL
 from runcard.store import layout
 from runcard.store.record import SESSION
 

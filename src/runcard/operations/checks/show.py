@@ -15,7 +15,9 @@ from runcard.store.record import Record
 from runcard.views.run_readme import is_readme_of
 
 if TYPE_CHECKING:
-    from runcard.observe.input_states import InputState
+    from collections.abc import Sequence
+
+    from runcard.documents.run.input_state import InputState
     from runcard.operations.checks.show_session import ShownInstance, ShownSession
     from runcard.operations.checks.stated_signatures import StatedSignature
 
@@ -45,12 +47,15 @@ class ShownRun(NamedTuple):
 
     def inputs(self) -> "list[InputState]":
         """Whether the inputs are the files that were read; of large ones that is unchecked."""
+        if not self.document["data_sources"]["files"]:
+            return []
         from runcard.operations.checks.verify_inputs import run_inputs  # noqa: PLC0415 - many runs have none
 
         return run_inputs(self.record, self.document, limit=_MAX_INPUTS)
 
-    def to_dict(self) -> JsonObject:
+    def to_dict(self, inputs: "Sequence[InputState] | None" = None) -> JsonObject:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
+        states = {} if inputs is None else {"inputs": [state.to_dict() for state in inputs]}
         return {
             "path": printable(self.path),
             "status": self.status,
@@ -59,6 +64,7 @@ class ShownRun(NamedTuple):
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "signatures": [each.to_dict() for each in signatures_of(self.record)],
             "document": self.document,
+            **states,
         }
 
 

@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from runcard.documents.findings import ERROR, NOTE, WARNING, Finding, Severity
+from runcard.documents.run.input_state import EQUAL
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.observe.input_states import EQUAL
 from runcard.operations.checks.judgement import judge
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,

@@ -3,10 +3,11 @@
 import os
 from typing import TYPE_CHECKING
 
+from runcard.documents.run.input_state import InputState
 from runcard.documents.run.inputs import input_entries
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
-from runcard.observe.input_states import InputState, input_states
+from runcard.observe.input_states import input_states
 from runcard.operations.checks.show import ShownRun, show_record
 from runcard.store.find_record import open_record
 from runcard.store.remote.urls import is_url

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from runcard.documents.findings import Finding
+from runcard.documents.run.input_state import InputState
 from runcard.errors import RuncardError
 from runcard.files import failure
-from runcard.observe.input_states import InputState
 from runcard.store.verification import Verdict, unreadable
 
 
