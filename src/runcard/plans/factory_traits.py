@@ -60,7 +60,10 @@ def match_traits(plan: JsonObject) -> list[TraitMatch]:
 def factories_of(plan: JsonObject) -> JsonObject:
     """The factories that a plan lists. Names may be symbols, which Ruby writes into YAML with a colon."""
     return {
-        name.removeprefix(":"): {**details, "traits": [trait.removeprefix(":") for trait in details["traits"]]}
+        name.removeprefix(":"): {
+            **details,
+            "traits": [trait.removeprefix(":") for trait in details["traits"]],
+        }
         for name, details in (plan.get("factories_detected") or {}).items()
     }
 

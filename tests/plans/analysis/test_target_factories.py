@@ -82,7 +82,7 @@ def test_conditional_definitions_are_marked(cli: Cli, project: Path) -> None:
     [("text", [], True), ("plain", [], False), ("plain", ["--all-factories"], True)],
 )
 def test_the_plan_says_whether_it_lists_factories(
-    cli: Cli, project: Path, method: str, options: list[str], any_listed: bool
+    cli: Cli, project: Path, method: str, options: list[str], *, any_listed: bool
 ) -> None:
     (project / "greeting.rb").write_text(
         SOURCE.replace("  def other", "  def plain(x)\n    x ? 1 : 2\n  end\n\n  def other")
