@@ -197,7 +197,10 @@ TOOLS = (
     ToolDefinition(
         name="plan_read",
         title="Read a plan",
-        description="Read a test plan, or a section of it: target, characteristics, factories, validation, automation.",
+        description=(
+            "Read a test plan, or a section of it: analyzer, validation, test_level, target, characteristics, "
+            "factories_detected, automation."
+        ),
         arguments=arguments_schema({**SOURCE, "pointer": POINTER, "cursor": CURSOR}, ("source",)),
         answer=answer_schema(
             {

@@ -46,19 +46,31 @@ def strategy(plan: JsonObject) -> str:
 
 def match_traits(plan: JsonObject) -> list[TraitMatch]:
     """The traits for each state of each characteristic, in the order of the plan."""
+    traits = list(all_traits(plan))
     return [
         TraitMatch(characteristic["name"], state, factory, trait)
         for characteristic in plan["characteristics"]
         for state in characteristic["states"]
-        for factory, trait in all_traits(plan)
+        for factory, trait in traits
         if _sets_up(trait, factory, characteristic["name"], state)
         or _sets_presence(trait, factory, characteristic, state)
     ]
 
 
+def factories_of(plan: JsonObject) -> JsonObject:
+    """The factories that a plan lists. Names may be symbols, which Ruby writes into YAML with a colon."""
+    return {
+        name.removeprefix(":"): {
+            **details,
+            "traits": [trait.removeprefix(":") for trait in details["traits"]],
+        }
+        for name, details in (plan.get("factories_detected") or {}).items()
+    }
+
+
 def all_traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
     """All traits, each with its factory."""
-    for factory, details in (plan.get("factories_detected") or {}).items():
+    for factory, details in factories_of(plan).items():
         for trait in details["traits"]:
             yield factory, trait
 

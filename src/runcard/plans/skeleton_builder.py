@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from runcard.errors import RuncardError
 from runcard.files import FileKind, read_file, walk
-from runcard.plans.factory_traits import match_traits, strategy
+from runcard.plans.factory_traits import factories_of, match_traits, strategy
 from runcard.plans.plan import Plan
 from runcard.plans.ruby.method_facts import MethodFacts, read_method_facts
 from runcard.plans.ruby.quoting import is_symbol, quoted
@@ -75,7 +75,7 @@ class SkeletonBuilder:
 
     def _factories(self, host: str | None) -> KnownFactories:
         """The factories of the plan, by the variables and the class that they fit."""
-        detected = self._data.get("factories_detected") or {}
+        detected = factories_of(self._data)
         names = [name for name in detected if is_symbol(name)]
         if not names:
             return KnownFactories()

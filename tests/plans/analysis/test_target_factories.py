@@ -75,3 +75,20 @@ def test_conditional_definitions_are_marked(cli: Cli, project: Path) -> None:
     assert everything["ghost"]["only_if"] == 'ENV["GHOSTS"]'
     assert everything["user"]["traits"] == ["blocked", "日本", "never"]
     assert everything["user"]["traits_only_if"] == {"never": "false"}
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "any_listed"),
+    [("text", [], True), ("plain", [], False), ("plain", ["--all-factories"], True)],
+)
+def test_the_plan_says_whether_it_lists_factories(
+    cli: Cli, project: Path, method: str, options: list[str], *, any_listed: bool
+) -> None:
+    (project / "greeting.rb").write_text(
+        SOURCE.replace("  def other", "  def plain(x)\n    x ? 1 : 2\n  end\n\n  def other")
+    )
+    plan = json.loads(
+        cli("plan", "analyze", project / "greeting.rb", "--method", method, "--json", *options).out
+    )
+    assert bool(plan["factories_detected"]) == any_listed
+    assert plan["automation"]["factories_detected"] is any_listed

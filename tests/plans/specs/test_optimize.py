@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from plans.projects import RubyProject
+from plans.projects import RUBY, SOURCE, RubyProject
 from plans.specs.skeletons import Fields, characteristic
 from runcard.plans.factory_traits import match_traits, missing_traits
 from runcard.plans.ruby.factory_usage import factory_calls, symbols
@@ -166,6 +166,18 @@ def test_nothing_to_do_is_exit_0_and_the_turn_is_the_polishers(cli: Cli, project
     assert (done.code, done.err) == (0, "")
     assert done.out == f"{project.plan}: build_stubbed\n  paid: paid  order, :paid\n"
     assert cli("plan", "begin", "polisher", project.source).code == 0
+
+
+def test_factories_and_traits_may_be_symbols_of_ruby(cli: Cli, project: RubyProject) -> None:
+    known = {":invoice": {"file": "spec/factories/invoices.rb", "traits": [":paid"]}}
+    project.add(SOURCE, RUBY.replace(b"class Invoice", b"class Invoice < ApplicationRecord"))
+    plan(project, [characteristic("paid", "binary", ["paid", "unpaid"])], known)
+    assert cli("plan", "skeleton", project.source).code in {0, 2}
+    assert "FactoryBot.build_stubbed(:invoice, :paid)" in (project.root / SPEC).read_text()
+    done = cli("plan", "optimize", project.source)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{project.plan}: build_stubbed\n  paid: paid  invoice, :paid\n"
+    assert project.read()["factories_detected"] == known
 
 
 def test_an_agent_before_its_turn_and_models_without_factories_are_warnings(

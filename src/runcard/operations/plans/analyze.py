@@ -149,8 +149,14 @@ def _merged(plan: JsonObject, analysis: JsonObject) -> JsonObject:
 
 
 def _is_known(plan: JsonObject, new: JsonObject) -> bool:
-    """Whether a plan says the same already; then its timestamp is the time of the analysis that wrote it."""
-    analyzer = plan.get("analyzer")
+    """Whether a plan says the same already; then its timestamp is the time of the analysis that wrote it.
+
+    `automation.factories_detected` may be true of a plan without factories: it was, if the project had any.
+    """
+    analyzer, automation = plan.get("analyzer"), plan.get("automation")
     if not isinstance(analyzer, dict) or "timestamp" not in analyzer:
         return False
-    return same_data(plan, new | {"analyzer": new["analyzer"] | {"timestamp": analyzer["timestamp"]}})
+    new = new | {"analyzer": new["analyzer"] | {"timestamp": analyzer["timestamp"]}}
+    if isinstance(automation, dict) and automation.get("factories_detected") is True:
+        new["automation"] = new["automation"] | {"factories_detected": True}
+    return same_data(plan, new)

@@ -236,7 +236,7 @@ class _SourceAnalyzer:
             "automation": {
                 "analyzer_completed": True,
                 "analyzer_version": VERSION,
-                "factories_detected": bool(factories.known),
+                "factories_detected": bool(known),
             },
         }
 
