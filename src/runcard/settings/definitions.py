@@ -169,7 +169,7 @@ ARTIFACTS_MASK_WORKSPACES = Setting(
     "artifacts.mask_workspaces",
     BOOL,
     False,
-    "mask secrets in text files of workspaces too",
+    "mask secrets in all text files of workspaces, and not only in configuration files",
     ("RUNCARD_MASK_WORKSPACES",),
     "--mask-workspaces",
     guard=UNCHANGED,
