@@ -19,6 +19,8 @@ CHANGED: Literal["changed"] = "changed"
 GONE: Literal["gone"] = "gone"
 UNCHECKED: Literal["unchecked"] = "unchecked"
 
+_KERNEL = ("/proc/", "/sys/")  # regular files of no size, whose content may be endless, and may be gone once read
+
 
 class InputState(NamedTuple):
     """One input: whether it is the file that was read."""
@@ -105,7 +107,10 @@ def _file(entry: JsonObject, directory: str | None) -> tuple[str, int]:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise _Unchecked("it is not a regular file")
-        return os.path.realpath(path), status.st_size
+        real = os.path.realpath(path)
+        if real.startswith(_KERNEL):
+            raise _Unchecked("it is not stored: the kernel makes its content")
+        return real, status.st_size
     except NotADirectoryError as error:
         raise FileNotFoundError from error
     except FileNotFoundError:
