@@ -285,7 +285,9 @@ def test_a_state_says_what_it_means() -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/pagemap"), reason="only Linux has these files")
 def test_files_that_the_kernel_makes_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/proc/self/pagemap")  # hundreds of terabytes, and its size is 0
-    entries = [{"path": path, "sha256": "0" * 64} for path in ("/proc/self/pagemap", "link", "/proc/self/maps")]
+    entries = [
+        {"path": path, "sha256": "0" * 64} for path in ("/proc/self/pagemap", "link", "/proc/self/maps")
+    ]
     found = input_states(entries, str(tmp_path), limit=MIB)
     assert [one.reason for one in found] == ["it is not stored: the kernel makes its content"] * 3
 

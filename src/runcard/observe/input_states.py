@@ -19,7 +19,10 @@ CHANGED: Literal["changed"] = "changed"
 GONE: Literal["gone"] = "gone"
 UNCHECKED: Literal["unchecked"] = "unchecked"
 
-_KERNEL = ("/proc/", "/sys/")  # regular files of no size, whose content may be endless, and may be gone once read
+_KERNEL = (
+    "/proc/",
+    "/sys/",
+)  # regular files of no size, whose content may be endless, and may be gone once read
 
 
 class InputState(NamedTuple):
@@ -82,14 +85,21 @@ def _located(
         state = InputState(printable(str(entry.get("path"))), UNCHECKED, expected)
         try:
             file, size = _file(entry, directory)
-            if left is not None and size > left:
-                raise _Unchecked("there is too much to read")  # noqa: TRY301 - as the other reasons
+            _check_readable(file, size, left)
             left = None if left is None else left - size
             yield state, file
         except FileNotFoundError:
             yield state._replace(state=GONE), None
         except _Unchecked as reason:
             yield state._replace(reason=str(reason)), None
+
+
+def _check_readable(file: str, size: int, left: int | None) -> None:
+    """Raise _Unchecked for a file that is not to be read."""
+    if file.startswith(_KERNEL):
+        raise _Unchecked("it is not stored: the kernel makes its content")
+    if left is not None and size > left:
+        raise _Unchecked("there is too much to read")
 
 
 def _file(entry: JsonObject, directory: str | None) -> tuple[str, int]:
@@ -107,10 +117,7 @@ def _file(entry: JsonObject, directory: str | None) -> tuple[str, int]:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise _Unchecked("it is not a regular file")
-        real = os.path.realpath(path)
-        if real.startswith(_KERNEL):
-            raise _Unchecked("it is not stored: the kernel makes its content")
-        return real, status.st_size
+        return os.path.realpath(path), status.st_size
     except NotADirectoryError as error:
         raise FileNotFoundError from error
     except FileNotFoundError:

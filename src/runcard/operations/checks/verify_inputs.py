@@ -22,7 +22,10 @@ def with_inputs(result: "Verified", limits: Limits | None) -> "Verified":
         return result
     try:
         shown = show_record(open_record(result.path, limits), limits)
-    except (RuncardError, OSError):  # the verdict says why it cannot be read, and what it records is not known
+    except (
+        RuncardError,
+        OSError,
+    ):  # the verdict says why it cannot be read, and what it records is not known
         return result
     if not isinstance(shown, ShownRun):
         return result._replace(inputs=())
