@@ -281,3 +281,25 @@ def test_show_names_a_few_of_many_inputs(project: Path, cli: Cli, count: int, mo
 def test_a_state_says_what_it_means() -> None:
     unchecked = InputState("a.md", "unchecked", reason="it cannot be read")
     assert unchecked.describe() == "the input a.md cannot be checked: it cannot be read"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/pagemap"), reason="only Linux has these files")
+def test_files_that_the_kernel_makes_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc/self/pagemap")  # hundreds of terabytes, and its size is 0
+    entries = [
+        {"path": path, "sha256": "0" * 64} for path in ("/proc/self/pagemap", "link", "/proc/self/maps")
+    ]
+    found = input_states(entries, str(tmp_path), limit=MIB)
+    assert [one.reason for one in found] == ["it is not stored: the kernel makes its content"] * 3
+
+
+def test_inputs_of_a_document_that_is_not_valid_are_not_said_to_be_none(project: Path, cli: Cli) -> None:
+    path = Path(run_of(project), "metadata.json")
+    document = json.loads(path.read_bytes())
+    del document["data_sources"]["files"][0]["path"]
+    path.write_text(json.dumps(document))
+    told = cli("verify", "--inputs", run_of(project))
+    assert told.code == 1
+    assert "inputs:" not in told.out + told.err
+    (record,) = json.loads(cli("verify", "--inputs", "--json", run_of(project)).out)["records"]
+    assert "inputs" not in record

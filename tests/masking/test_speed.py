@@ -192,3 +192,20 @@ def test_importing_compiles_no_pattern() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def seconds_in_yaml(unit: bytes) -> float:
+    masker, began = Masker(file_name="database.yml"), process_time()
+    masker.feed(of_size(unit, SIZE))
+    masker.flush()
+    return process_time() - began
+
+
+def test_values_that_are_maps_are_not_read_to_the_end_of_the_line() -> None:
+    """In a line of such names, that would be all of the line for each of them."""
+    ratios = []
+    for _ in range(TRIES):
+        ratios.append(seconds_in_yaml(b"{password: ") / max(seconds_in_yaml(b"{password: x, "), 0.002))
+        if ratios[-1] < 6:
+            return
+    pytest.fail(f"it takes {min(ratios):.0f} times as long as for words")

@@ -85,7 +85,14 @@ def test_a_file_of_an_editable_project_belongs_to_the_innermost_one(site: Path, 
 
 @pytest.mark.parametrize(
     "direct_url",
-    [{"dir_info": {}}, {"dir_info": {"editable": 1}}, {"dir_info": []}, {"url": "https://x/y"}, {"url": 1}],
+    [
+        {"dir_info": {}},
+        {"dir_info": {"editable": 1}},
+        {"dir_info": []},
+        {"url": "https://x/y"},
+        {"url": "file:///"},
+        {"url": 1},
+    ],
 )
 def test_a_project_that_is_not_installed_in_place_has_no_files(
     site: Path, tmp_path: Path, direct_url: dict[str, object]

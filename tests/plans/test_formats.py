@@ -469,8 +469,26 @@ CHAIN = [
             of_parent("b_2", "a", "y", repeats="b", note="x"),
             of_parent("b_3", "a", "z", repeats="b_2", note="x"),
         ],
+        [A, of_parent("b", None, None), of_parent("b_2", "a", "x", repeats="b")],
+        [A, of_parent("b", "a", "x"), of_parent("b_2", None, None, repeats="b")],
+        [A, of_parent("b", "a", "x"), of_parent("b_2", "a", None, repeats="b")],
+        [
+            A,
+            of_parent("b", "a", "x"),
+            of_parent("b_2", "a", "y", repeats="b"),
+            of_parent("c", "b_2", None),
+        ],
     ],
-    ids=["roots", "unknown parent", "two parents", "a copy of a copy"],
+    ids=[
+        "roots",
+        "unknown parent",
+        "two parents",
+        "a copy of a copy",
+        "a copy of a root",
+        "a root that repeats",
+        "a copy without a state",
+        "a child without a state",
+    ],
 )
 def test_what_is_no_copy_for_another_state_is_not_joined(listed: list[Fields]) -> None:
     assert joined_names(listed) == [each["name"] for each in listed]

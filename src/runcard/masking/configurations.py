@@ -35,7 +35,7 @@ _LITERAL = frozenset(
 _YAML_NAME = _NAME + rb"[\"']?(?:[ \t]{0,4}+:[ \t]{1,32}+(?:&[^\s,\[\]{}]{1,24}+[ \t]{1,8}+)?|=)(?=\S)"
 _YAML_BLOCK = rb"[|>][-+0-9]{0,2}[ \t]{0,8}\r?\n"
 _YAML_TAG = rb"!![a-z]{1,16}[ \t]{1,8}+"
-_YAML_REFERENCE = rb"\*[\w.\-]+[ \t]*(?:[\r\n#,}]|\Z)|!(?!!)|[\[{](?!masked:)[^\r\n]*"
+_YAML_REFERENCE = rb"\*[\w.\-]+[ \t]*(?:[\r\n#,}]|\Z)|!(?!!)|[\[{](?!masked:)"
 _PROPERTY_NAME = _NAME + rb"(?:[ \t]{0,16}+[=:][ \t]{0,16}+|[ \t]{1,16}+)(?=\S)"
 _PYTHON_NAME = (
     _NAME + rb"[\"']?\]?(?:[ \t]{0,4}:[ \t]{0,4}[\w.\[\], |]{1,24}=[ \t]{0,4}"  # with a type

@@ -14,6 +14,9 @@ from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.observe.inputs import hash_all
 
+# Regular files of no size, whose content may be endless, and may be gone once it is read.
+_KERNEL = ("/proc/", "/sys/")
+
 
 class _Unchecked(Exception):  # noqa: N818 - a result
     """An input that cannot be checked, with the reason."""
@@ -47,14 +50,21 @@ def _located(
         state = InputState(printable(str(entry.get("path"))), UNCHECKED, expected)
         try:
             file, size = _file(entry, directory)
-            if left is not None and size > left:
-                raise _Unchecked("there is too much to read")  # noqa: TRY301 - as the other reasons
+            _check_readable(file, size, left)
             left = None if left is None else left - size
             yield state, file
         except FileNotFoundError:
             yield state._replace(state=GONE), None
         except _Unchecked as reason:
             yield state._replace(reason=str(reason)), None
+
+
+def _check_readable(file: str, size: int, left: int | None) -> None:
+    """Raise _Unchecked for a file that is not to be read."""
+    if file.startswith(_KERNEL):
+        raise _Unchecked("it is not stored: the kernel makes its content")
+    if left is not None and size > left:
+        raise _Unchecked("there is too much to read")
 
 
 def _file(entry: JsonObject, directory: str | None) -> tuple[str, int]:

@@ -106,7 +106,8 @@ def _editable_project(folder: str, entry: str) -> str | None:
         return None
     from urllib.parse import unquote  # noqa: PLC0415 - few distributions are editable
 
-    return unquote(url.removeprefix("file://")) if url.startswith("file:///") else None
+    project = unquote(url.removeprefix("file://")) if url.startswith("file:///") else ""
+    return project if project.strip("/") else None  # the root of the file system is no project
 
 
 def _read(folder: str, entry: str, name: str, limit: int) -> bytes:

@@ -156,10 +156,10 @@ class _CopyGroups:
         members = self._members[original]
         if any(_body(self._all[member]) != _body(self._all[original]) for member in members):
             return False
-        places = [(self._parent(member), state) for member in members for state in self._when(member)]
         parents = self._parents(original)
-        if not parents:
-            return not self._is_group(original)
+        if not all(self._parent(member) is not None and self._when(member) for member in members):
+            return not self._is_group(original) and not parents  # one without a place would be lost
+        places = [(self._parent(member), state) for member in members for state in self._when(member)]
         expected = {
             (copy, state) for parent in parents for copy in self._members[parent] for _, state in places
         }

@@ -23,8 +23,8 @@ def with_inputs(result: "Verified", limits: Limits | None) -> "Verified":
         return result
     try:
         shown = show_record(open_record(result.path, limits), limits)
-    except (RuncardError, OSError):  # the verdict says why it cannot be read
-        return result._replace(inputs=())
+    except (RuncardError, OSError):  # what it records is not known; the verdict says why it cannot be read
+        return result
     if not isinstance(shown, ShownRun):
         return result._replace(inputs=())
     return result._replace(inputs=tuple(run_inputs(shown.record, shown.document)))
