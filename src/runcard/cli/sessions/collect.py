@@ -51,6 +51,9 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
     like are not copied. Files that cannot be stored are listed, and the rest is stored. Patterns are those of
     .gitignore; `!PATTERN` includes what is excluded by default.
 
+    In configuration files such as database.yml, docker-compose.yml and settings.py, passwords and tokens are masked in the
+    copy; --exclude '!NAME' stores the file unchanged.
+
     If the same content was collected before, nothing is stored, and the path is that of the earlier session.
 
     Exit codes: 0 collected, 1 not collected, 2 collected with warnings, collected before, or collecting is disabled.
