@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -522,10 +523,16 @@ def test_copies_are_joined_with_those_below_them_or_not_at_all() -> None:
     )
 )
 def test_any_list_can_be_joined(listed: list[Any]) -> None:
-    in_latest_shape({"characteristics": listed})
-    PlanShape.of_plan({"characteristics": listed})
+    """Nothing is invented, nothing that is no copy is lost, and the list stays as it is."""
+    before = deepcopy(listed)
+    assert PlanShape.of_plan({"characteristics": listed}).version in {"1.3", "2.0"}
+    joined = in_latest_shape({"characteristics": listed})["characteristics"]
     if all(isinstance(each, dict) for each in listed):
-        join_copies(listed)
+        names = [each.get("name") for each in joined]
+        assert [each.get("name") for each in listed if each.get("name") in names] == names
+        assert all(each.get("name") in names for each in listed if "repeats" not in each)
+        assert len(join_copies(listed)) <= len(listed)  # also before they are in the latest shape
+    assert listed == before
 
 
 def test_the_number_of_copies_is_limited() -> None:
