@@ -146,12 +146,9 @@ def session_settings(store: str) -> Settings:
 def _finish_closed(closing: SessionClosing) -> CollectedSession | None:
     """The session if it is stored already: who closed it was killed before it removed the open one."""
     writers = {head.writer for head in LiveJournals(closing.live).heads()}
-    for record in sessions_with_id(closing.store, closing.start.session_id):  # the newest first
-        if record.name < closing.start.name:
-            break
-        with contextlib.suppress(
-            RuncardError, OSError
-        ):  # a damaged session does not keep others from being closed
+    for record in sessions_with_id(closing.store, closing.start.session_id):
+        # A damaged session does not keep others from being closed.
+        with contextlib.suppress(RuncardError, OSError):
             document = record.document()
             if isinstance(document, Team) and writers and writers <= _writers_of(document):
                 return CollectedSession(Path(record.path), document, (), (), (), {}, {})
