@@ -47,14 +47,16 @@ class PatternList:
     def __init__(self, patterns: Iterable[str], *, any_case: bool) -> None:
         self._patterns = [_SplitPattern(pattern) for pattern in patterns]
         self._any_case = any_case
-        last_names = "|".join(translate(pattern.names[-1]) for pattern in self._patterns)
-        self._may_match = re.compile(last_names).match
+        names = "|".join(translate(each.names[0]) for each in self._patterns if len(each.names) == 1)
+        paths = "|".join(translate("/".join(each.names)) for each in self._patterns if len(each.names) > 1)
+        ends = [rf"(?>.*/|)(?:{names})"] * bool(names) + [rf"(?:.*/|)(?:{paths})"] * bool(paths)
+        self._may_match = re.compile(f"(?s:{'|'.join(ends)})").match
 
     def pattern_for(self, path: str, *, is_folder: bool) -> str | None:
         """The first pattern that matches a path."""
         if self._any_case:
             path = path.lower()
-        if self._may_match(path[path.rfind("/") + 1 :]) is None:
+        if self._may_match(path) is None:
             return None
         names = path.split("/")
         return next(

@@ -7,10 +7,7 @@ patterns decide, then the generated files of `default_excludes`, then `.gitignor
 Invariant: below an excluded directory, only paths that the user's `!` patterns spell out are copied.
 """
 
-import os
-import re
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 from runcard.files import globs
@@ -20,6 +17,7 @@ from runcard.store.sessions.copying.copy_rules import CopyRules
 NOT_INCLUDED = "not included"  # in place of a pattern, for files that no `include` pattern matches
 
 _CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
+_CONFIGURATIONS = globs.PatternList(CONFIGURATIONS, any_case=True)
 _GENERATED = globs.PatternList(GENERATED, any_case=False)
 
 
@@ -33,23 +31,7 @@ def is_credential(path: str) -> bool:
 
 def is_configuration(path: str) -> bool:
     """Whether a file has the name of a configuration that usually has passwords in it."""
-    path = path.lower()
-    return path.endswith(_CONFIGURATION_SUFFIXES) and _configuration().match(path) is not None
-
-
-_CONFIGURATION_SUFFIXES = tuple({os.path.splitext(pattern)[1] for pattern in CONFIGURATIONS})
-
-
-@cache
-def _configuration() -> re.Pattern[str]:
-    """What matches the path of a configuration; every file is compared, so one pattern has them all."""
-    names = "|".join(_translate(pattern) for pattern in CONFIGURATIONS if "/" not in pattern)
-    paths = "|".join(_translate(pattern) for pattern in CONFIGURATIONS if "/" in pattern)
-    return re.compile(rf"(?s:(?>.*/|)(?:{names})|(?:.*/|)(?:{paths}))\Z")
-
-
-def _translate(pattern: str) -> str:
-    return re.escape(pattern).replace(r"\*", "[^/]*")
+    return _CONFIGURATIONS.pattern_for(path, is_folder=False) is not None
 
 
 class Exclusion(NamedTuple):
