@@ -63,11 +63,10 @@ def commands(folder: Path, number: int, *, rounds: int, last: bool) -> Iterator[
             times.get(peer),
             "s",
             target,
-            number == 1_000,
         )
     if number > 50:
         work = f"runcard restore, {files}"
-        yield Row(work, times["restore"], "tar xzf; sync", times["untar"], "s", at_most(2), number == 1_000)
+        yield Row(work, times["restore"], "tar xzf; sync", times["untar"], "s", at_most(2))
     if last:
         ours, theirs = Times.once(sizes["ours"]), Times.once(sizes["tar czf"])
         yield Row("size of that archive", ours, "tar czf", theirs, "MB", at_most(1.2))

@@ -59,10 +59,9 @@ def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds:
 
 def rows(source: Path, work: str, rounds: int, most: float) -> Iterator[Row]:
     times = race(runners(source), rounds)
-    readme = "binary files of 4 KiB" in work
-    yield Row(work, times["ours"], "cp -r; sync -f", times["cp"], "s", at_most(most), readme=readme)
+    yield Row(work, times["ours"], "cp -r; sync -f", times["cp"], "s", at_most(most))
     label = "rsync -a; sync -f" if "rsync" in times else "not measured: rsync is not installed"
-    yield Row(work, times["ours"], label, times.get("rsync"), "s", faster(1), readme=readme)
+    yield Row(work, times["ours"], label, times.get("rsync"), "s", faster(1))
 
 
 def runners(source: Path) -> dict[str, Runner]:

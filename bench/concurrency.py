@@ -40,7 +40,7 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
         many.append(seconds)
         lost += missing
     work = f"record {processes * runs:,} runs in {processes} processes, each run"
-    yield Row(work, Times.of(many, 1e3), "one process", Times.of(one, 1e3), "ms", faster(1.5), readme=True)
+    yield Row(work, Times.of(many, 1e3), "one process", Times.of(one, 1e3), "ms", faster(1.5))
     none = Target("<=", 0, "runs")
     yield Row("lost by these processes", Times.once(lost), "", None, "runs", none)
     with scratch() as folder:

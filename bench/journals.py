@@ -29,7 +29,7 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
             Times.once(made[step].seconds / number * 1e6) for made, number in ((large, many), (small, few))
         ]
         work = f"runcard {step}, a run with {many:,} events, each event"
-        yield Row(work, each[0], f"with {few:,} events", each[1], "µs", at_most(1.5), readme=step == "close")
+        yield Row(work, each[0], f"with {few:,} events", each[1], "µs", at_most(1.5))
         peaks = [Times.once(made[step].megabytes) for made in (large, small)]
         target = Target("<=", 100, "MB")
         yield Row(

@@ -71,7 +71,6 @@ def first_byte(measured: Measured, label: str) -> Iterator[Row]:
             theirs,
             "ms",
             Target("<=", most, "ms"),
-            readme=name == "median",
         )
     started = Times.once((measured.began[OURS][0] - measured.began[DIRECT][0]) * 1e3)
     yield Row("first call of a run, later than direct", started, "", None, "ms")

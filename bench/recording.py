@@ -73,7 +73,7 @@ def _recorders(folder: Path, rounds: int) -> Iterator[Row]:
     for peer, name in _RECORDERS.items():
         label = peers.unavailable(peer) or name
         target = None if peer == "sacred" else faster(2)  # sacred: plain files, without checks
-        yield Row("record one run", each["ours"], label, each.get(peer), "ms", target, readme=True)
+        yield Row("record one run", each["ours"], label, each.get(peer), "ms", target)
 
 
 def _neighbour(folder: Path, turns: int, rounds: int) -> Row:

@@ -1,4 +1,4 @@
-"""The table that is kept: bench/RESULTS.md with all rows, and a short one in README.md between two markers."""
+"""What is kept: bench/RESULTS.md with all rows, and a chart of some for the README."""
 
 import os
 import platform
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import chart
 from bench.measuring import ROOT
-from bench.table import HEADER, Row, cells, number
+from bench.table import HEADER, Row, cells
 
 RESULTS = ROOT / "bench" / "RESULTS.md"
-README = ROOT / "README.md"
-BEGIN, END = "<!-- bench: written by `make bench ARGS=--save` -->", "<!-- /bench -->"
 
 
 def save(rows: Sequence[Row], failed: Sequence[str], *, quick: bool) -> None:
-    """Write both tables."""
-    RESULTS.write_text(results_page(rows, failed, machine(), quick=quick), "utf-8")
-    README.write_text(with_table(README.read_text("utf-8"), rows, quick=quick), "utf-8")
+    """Write the page and the chart."""
+    page = results_page(rows, failed, machine(), quick=quick)
+    RESULTS.write_text(page, "utf-8")
+    chart.CHART.write_text(chart.drawing(page), "utf-8")
 
 
 def results_page(rows: Sequence[Row], failed: Sequence[str], facts: Sequence[str], *, quick: bool) -> str:
@@ -38,32 +38,6 @@ def results_page(rows: Sequence[Row], failed: Sequence[str], facts: Sequence[str
         *markdown(HEADER, [cells(row) for row in rows]),
     ]
     return "\n".join(lines) + "\n"
-
-
-def with_table(text: str, rows: Sequence[Row], *, quick: bool) -> str:
-    """README with a new table between the markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise ValueError(f"README.md has no {BEGIN} or {END}")
-    table = markdown(("work", "runcard", "other program", "", ""), readme_cells(rows))
-    note = ["", "From a run with smaller sizes (`--quick`)."] if quick else []
-    return "\n".join([before + BEGIN, *table, *note, END]) + after
-
-
-def readme_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """The rows for users, in short."""
-    return [
-        (
-            row.work,
-            f"{number(row.ours.best)} {row.unit}",
-            row.peer or "the limit",
-            f"{number(row.theirs.best)} {row.unit}" if row.theirs else str(row.target or ""),
-            "" if row.ratio is None else f"{row.ratio:.2f} × {'as much' if row.is_limited else 'as fast'}",
-        )
-        for row in rows
-        if row.readme and not row.peer.startswith("not measured")
-    ]
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:

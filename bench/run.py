@@ -5,7 +5,7 @@ make bench ARGS=--quick        smaller sizes, about 3 minutes
 make bench ARGS="startup ..."  some parts: startup, documents, hashing, recording, concurrency, running, metering, masking,
                                collecting, archiving, remote, verifying, spreading, scaling, anchoring, signing, journals, plans,
                                ruby, transcripts, catalog, mcp, page
-make bench ARGS=--save         keep the table in bench/RESULTS.md and in README.md
+make bench ARGS=--save         keep the table in bench/RESULTS.md, and its chart in docs/images/speed.svg
 
 Exit codes: 0 all targets met, 1 a target missed or a part failed, 64 wrong usage.
 """

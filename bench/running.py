@@ -36,7 +36,6 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
             added.get(peer),
             "ms",
             faster(2),
-            readme=peer in added,
         )
 
 

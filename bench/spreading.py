@@ -74,7 +74,7 @@ def compare(folder: Path | str, what: str, number: int, rounds: int) -> Iterator
         one, two = (Times.of([getattr(each, figure) for each in times[count]]) for count in (1, 2))
         how = "wall time" if figure == "seconds" else "processor time of the busiest process"
         work = f"runcard verify, {number:,} {what}, 2 workers: {how}"
-        yield Row(work, two, "1 worker", one, "s", target, readme=target is not None)
+        yield Row(work, two, "1 worker", one, "s", target)
 
 
 @contextmanager

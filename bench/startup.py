@@ -35,7 +35,7 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
     for name in small:
         target = Target("<=", _MOST_MS, "ms")
         work = f"runcard {name}, one small run"
-        yield Row(work, times[name], "python -c pass", times["bare"], "ms", target, readme=name == "show")
+        yield Row(work, times[name], "python -c pass", times["bare"], "ms", target)
 
 
 def peer_helps() -> dict[str, Runner]:

@@ -53,7 +53,6 @@ class Row:
     theirs: Times | None
     unit: str
     target: Target | None = None
-    readme: bool = False
 
     @property
     def ratio(self) -> float | None:

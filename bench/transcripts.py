@@ -55,7 +55,7 @@ def _against_ccusage(home: Path, megabytes: int, rounds: int) -> Row:
     times = race(runners, rounds)
     label = CCUSAGE.replace("@", " ") if program else "ccusage is not measured: npm cannot install it"
     work = f"add up the calls in {megabytes} MB of sessions"
-    return Row(work, times["ours"], label, times.get("peer"), "s", faster(1), readme=True)
+    return Row(work, times["ours"], label, times.get("peer"), "s", faster(1))
 
 
 def _compare(ours: tuple[str | Path, ...], theirs: tuple[str | Path, ...]) -> None:

@@ -38,7 +38,7 @@ def measure(*, quick: bool = False) -> Iterator[Row]:
         yield one_run(small, large, many, 2 * rounds)
         peak = cost([RUNCARD, "verify", "--quiet", large]).megabytes
         work = f"memory of runcard verify, {many:,} runs"
-        yield Row(work, Times.once(peak), "", None, "MB", Target("<=", 100, "MB"), readme=True)
+        yield Row(work, Times.once(peak), "", None, "MB", Target("<=", 100, "MB"))
 
 
 def record(store: Path, number: int) -> None:
@@ -68,7 +68,7 @@ def against_bagit(folder: Path, store: Path, number: int, rounds: int) -> Row:
     times = race({"ours": command(RUNCARD, "verify", "--quiet", store), **peers}, rounds)
     peer = min(peers, key=lambda name: times[name].best)
     work = f"runcard verify, a store of {number:,} runs"
-    return Row(work, times["ours"], peer, times[peer], "s", at_most(1.2), readme=True)
+    return Row(work, times["ours"], peer, times[peer], "s", at_most(1.2))
 
 
 def one_run(small: Path, large: Path, many: int, rounds: int) -> Row:

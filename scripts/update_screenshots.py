@@ -8,7 +8,6 @@ import os
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ _ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT / "src")]
 _MOST = 150_000  # bytes of a picture
 _DAY = 86400.0  # seconds
-_AGENTS = (  # name, parent, role, model, status, first and last minute, tokens
+_AGENTS = (  # name, parent, role, model, status, first and last minute, tokens of input
     ("coordinator", None, "architect", "claude-opus-4-5", "completed", 0, 52, 160_000),
     ("backend", "coordinator", "backend_developer", "claude-sonnet-4-5", "completed", 3, 31, 120_000),
     ("tests", "backend", "testing_specialist", "claude-haiku-4-5", "error", 18, 29, 80_000),
@@ -54,7 +53,7 @@ def _views(home: Path, work: Path) -> list[tuple[str, str, dict[str, Any]]]:
     clock = _MadeUpClock()
     run = [_run(number, clock) for number in range(12)][-1]
     import_session(home)
-    _team()
+    _team(clock)
     plan = RubyProject(work).write()
     note_project(str(work))
     dark: dict[str, Any] = {"color_scheme": "dark"}
@@ -62,6 +61,7 @@ def _views(home: Path, work: Path) -> list[tuple[str, str, dict[str, Any]]]:
     return [
         ("/", "home.png", {}),
         (f"/runs/{run}", "run.png", {"viewport": {"width": 1180, "height": 1160}}),
+        ("/sessions/checkout-team", "session.png", {}),
         ("/sessions/checkout-team", "session-dark.png", dark),
         (plan_url(str(plan)), "plan.png", {}),
         ("/experiment?name=personas", "experiment.png", {}),
@@ -110,25 +110,27 @@ def _run(number: int, clock: _MadeUpClock) -> str:
     return str(run.id)
 
 
-def _team() -> None:
+def _team(clock: _MadeUpClock) -> None:
+    """A team that works for an hour, with a call of a model every three minutes of each agent."""
     import runcard  # noqa: PLC0415 - after the home is set
 
-    day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
-    instances = []
-    for name, parent, role, model, status, first, last, tokens in _AGENTS:
-        one: dict[str, Any] = {
-            "name": name,
-            "role": role,
-            "model": model,
-            "status": status,
-            "created_at": (day + timedelta(minutes=first)).isoformat(),
-            "terminated_at": (day + timedelta(minutes=last)).isoformat(),
-            "usage": {"input": tokens, "output": tokens // 12, "cache_read": tokens // 3},
-        }
-        one |= {"parent": parent} if parent else {}
-        one |= {"error_message": "429 Too Many Requests"} if status == "error" else {}
-        instances.append(one)
-    runcard.collect({"team_session_id": "checkout-team", "instances": instances})
+    began = clock.wall
+    instances: dict[str, runcard.SessionInstance] = {}
+    with runcard.Session("checkout-team") as session:
+        for minute in range(53):
+            clock.pass_time(began + 60 * minute - clock.wall)
+            for name, parent, role, model, status, first, last, tokens in _AGENTS:
+                if minute == first:
+                    instances[name] = session.start_instance(
+                        name, role=role, model=model, parent=instances.get(parent or "")
+                    )
+                if first < minute <= last and (minute - first) % 3 == 0:
+                    share = 3 * tokens // (last - first)
+                    usage = {"input": share, "output": share // 12, "cache_read": share // 3}
+                    instances[name].add_usage(usage, latency=4 + minute % 7)
+                if minute == last:
+                    error = "429 Too Many Requests" if status == "error" else None
+                    instances[name].finish(status, error)
 
 
 def _take_all(work: Path, folder: Path, views: list[tuple[str, str, dict[str, Any]]]) -> None:

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))
 
-from bench import results, run  # noqa: E402
+from bench import chart, results, run  # noqa: E402
 from bench.table import Row, Target, Times, at_most, cells, faster  # noqa: E402
 
 OURS, THEIRS = Times(2.0, 3.0), Times(4.0, 9.0)
@@ -34,41 +34,38 @@ def test_a_row_is_judged_by_its_target(target: Target | None, ratio: float, *, o
 
 
 def test_a_peer_that_was_not_measured_is_not_judged() -> None:
-    row = Row("work", OURS, "not measured: x does not install", None, "s", faster(2), readme=True)
+    row = Row("work", OURS, "not measured: x does not install", None, "s", faster(2))
     assert (row.ratio, row.ok) == (None, None)
     assert cells(row)[3:6] == ("not measured: x does not install", "", "")
-    assert results.readme_cells([row]) == []
 
 
 def test_the_best_and_the_median_of_rounds() -> None:
     assert Times.of([3, 1, 2], 10) == Times(10, 20)
 
 
-def test_saving_replaces_only_what_is_between_the_markers() -> None:
-    rows = [Row("work", OURS, "peer", THEIRS, "s", faster(2), readme=True)]
-    text = f"before\n{results.BEGIN}\nold\n{results.END}\nafter\n"
-    new = results.with_table(text, rows, quick=False)
-    assert new.startswith(f"before\n{results.BEGIN}\n| work |")
-    assert new.endswith(f"| work | 2 s | peer | 4 s | 2.00 × as fast |\n{results.END}\nafter\n")
-    assert results.with_table(new, rows, quick=False) == new
-
-
-def table(text: str) -> list[list[str]]:
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
-
-
-def test_the_readme_and_the_results_agree() -> None:
-    readme = results.README.read_text("utf-8").partition(results.BEGIN)[2].partition(results.END)[0]
+def test_the_chart_is_that_of_the_results() -> None:
     page = results.RESULTS.read_text("utf-8")
-    kept = {(row[0], row[3]): row for row in table(page)}
-    shown = table(readme)
-    assert bool(shown) == bool(kept)
-    for work, ours, peer, theirs, ratio in shown:
-        row = kept[work, "" if peer == "the limit" else peer]
-        assert ours == f"{row[1]} {row[6]}"
-        assert theirs == (f"{row[4]} {row[6]}" if row[4] else row[8])
-        assert ratio.partition(" ")[0] == row[7]
+    assert len(chart.bars(page)) == len(chart.BARS)
+    assert chart.CHART.read_text("utf-8") == chart.drawing(page)
+
+
+def test_a_bar_is_the_peers_time_over_ours() -> None:
+    work, peer, task, name = chart.BARS[0]
+    rows = [
+        Row(work, OURS, peer, THEIRS, "s"),
+        Row(work, OURS, "not measured: it does not install", None, "s"),
+    ]
+    page = results.results_page(rows, [], [], quick=False)
+    assert chart.bars(page) == [chart.Bar(task, name, "2 s", "4 s", 2.0)]
+
+
+def test_saving_writes_the_page_and_the_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(chart, "CHART", tmp_path / "speed.svg")
+    work, peer, *_ = chart.BARS[0]
+    results.save([Row(work, OURS, peer, THEIRS, "s")], ["page"], quick=True)
+    assert "Not measured because of an error: page" in (tmp_path / "RESULTS.md").read_text("utf-8")
+    assert "2.0 ×" in (tmp_path / "speed.svg").read_text("utf-8")
 
 
 def test_a_part_that_fails_costs_only_its_own_rows(

@@ -24,6 +24,7 @@ USAGE: dict[str, dict[str, int]] = {
         "output_tokens": 850,
     },
 }
+OTHER_USAGE = {"input_tokens": 812, "output_tokens": 96}  # of a model that only a sample calls
 _ATTRIBUTES = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -45,7 +46,7 @@ class _Provider(BaseHTTPRequestHandler):
             "model": model,
             "content": [{"type": "text", "text": ANSWER}],
             "stop_reason": "end_turn",
-            "usage": USAGE[model],
+            "usage": USAGE.get(model, OTHER_USAGE),
         }
         body = json.dumps(reply).encode()
         self.send_response(200)
@@ -64,8 +65,10 @@ def provider() -> Iterator[str]:
     """The URL of a provider."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Provider) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def install(folder: Path) -> None:
@@ -74,6 +77,31 @@ def install(folder: Path) -> None:
     program = folder / "claude"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {__file__} "$@"\n')
     program.chmod(0o755)
+
+
+def write_session(home: Path) -> None:
+    """The file of a session of two calls, where Claude Code would have put it."""
+    folder = home / ".claude" / "projects" / "-home-ada-shop"
+    folder.mkdir(parents=True)
+    session = {"sessionId": "5a1c9f3e", "cwd": "/home/ada/shop", "version": "2.1.197"}
+    question = {"role": "user", "content": "Which tests fail?"}
+    lines: list[dict[str, Any]] = [
+        {**session, "type": "user", "timestamp": "2026-11-02T10:00:00Z", "message": question}
+    ]
+    for number, (model, usage) in enumerate(USAGE.items(), 1):
+        message = {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [{"type": "text", "text": ANSWER}],
+            "stop_reason": "end_turn",
+            "usage": {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, **usage},
+        }
+        time = f"2026-11-02T10:00:0{number}Z"
+        line = {"type": "assistant", "timestamp": time, "requestId": f"req_{number}", "message": message}
+        lines.append({**session, **line})
+    (folder / "5a1c9f3e.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _post(url: str, body: object, headers: dict[str, str]) -> Any:

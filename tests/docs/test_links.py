@@ -1,10 +1,11 @@
 """Links between pages lead somewhere."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from docs.pages import PAGES, ROOT, anchors, links, name
+from docs.pages import PAGES, ROOT, anchors, links, name, prose
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -32,3 +33,14 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         reached |= found
         waiting += found
     assert set(PAGES) - reached == set()
+
+
+def test_every_picture_is_shown_and_exists() -> None:
+    shown = {
+        (page.parent / target).resolve()
+        for page in PAGES
+        for found in re.findall(r'!\[[^\]]*\]\(([^)]+)\)|(?:src|srcset)="([^"]+)"', prose(page))
+        for target in found
+        if target
+    }
+    assert shown == set((ROOT / "docs" / "images").iterdir())

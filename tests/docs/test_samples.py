@@ -54,6 +54,10 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     samples = blocks(page)
     for example in EXAMPLES:
         shutil.copy(example, tmp_path)
+    if name(page) == "README.md":
+        pretend_claude.write_session(tmp_path)
+        for record in (ROOT / "examples").glob("demo-record*"):
+            shutil.copytree(record, tmp_path / "examples" / record.name)
     monkeypatch.chdir(tmp_path)
     with _claude(samples, tmp_path_factory, monkeypatch), _s3(samples, tmp_path_factory, monkeypatch):
         _run_samples(samples, tmp_path, name(page))
@@ -72,6 +76,7 @@ def _claude(
     with pretend_claude.provider() as url:
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "not needed here")
         yield
 
 

@@ -1,6 +1,7 @@
 """A scripted model on this machine that speaks the wire format of Anthropic's Messages: for the demo, and nothing else."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,13 @@ def scripted_model() -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def demo_environment(address: str) -> dict[str, str]:
+    """The variables of a program that calls the scripted model at this address: those of this process, but for runcard's."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RUNCARD_")}
+    model = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "no-key-is-needed"}
+    return {**own, **model, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
 class _Handler(BaseHTTPRequestHandler):

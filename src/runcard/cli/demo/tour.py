@@ -10,7 +10,7 @@ from importlib import resources
 
 import click
 
-from runcard.cli.demo.model import scripted_model
+from runcard.cli.demo.model import demo_environment, scripted_model
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.printing import colour, say
 from runcard.errors import StoreError
@@ -29,7 +29,7 @@ _MODEL = "claude-sonnet-5-5"
 def run_tour(given: str | None) -> int:
     """Run all steps; the exit code."""
     folder = _make_folder(given)
-    _prepare(folder)
+    prepare(folder)
     _print(f"A tour of runcard in {'this folder' if folder == '.' else printable(folder)}.")
     _print("Nothing leaves this machine and nothing is spent: a scripted model answers in")
     _print("place of the real one. Its token counts are made up, the prices are real.")
@@ -77,7 +77,8 @@ def _make_folder(given: str | None) -> str:
     return folder
 
 
-def _prepare(folder: str) -> None:
+def prepare(folder: str) -> None:
+    """Write the program, and what it reads."""
     os.mkdir(os.path.join(folder, "interviews"))
     for name, text in _INTERVIEWS.items():
         with open(os.path.join(folder, "interviews", name), "w", encoding="utf-8") as file:
@@ -94,13 +95,7 @@ class _Tour:
 
     def __init__(self, folder: str, address: str) -> None:
         self._folder = folder
-        local = {
-            "ANTHROPIC_BASE_URL": address,
-            "ANTHROPIC_API_KEY": "no-key-is-needed",
-            "NO_PROXY": "127.0.0.1",
-        }
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RUNCARD_")}
-        self._environment = {**own, **local, "no_proxy": "127.0.0.1"}
+        self._environment = demo_environment(address)
 
     def steps(self) -> Iterator[bool]:
         """Run the steps one by one; whether each succeeded."""
