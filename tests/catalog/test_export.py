@@ -24,6 +24,7 @@ from runcard.catalog.searching import Filters
 from runcard.catalog.tables import COLUMNS_OF, VIEWS
 from runcard.cli.runs import export
 from runcard.documents.run.fields import RunFields
+from runcard.extras import install_hint
 from runcard.operations.catalog.export_table import FORMATS, export_table
 from runcard.operations.catalog.open import catalog_path, open_catalog
 from runcard.views import table_files
@@ -371,7 +372,7 @@ def test_without_pyarrow(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.code == 1
     assert (
         outcome.err == "Error: Parquet needs the package pyarrow, which is not installed\n"
-        "  hint: install it: pip install 'runcard[arrow]'\n"
+        f"  hint: {install_hint('arrow')}\n"
     )
     assert Path("old").read_text() == "old"
     assert cli("export", "--to", "csv").code == 0

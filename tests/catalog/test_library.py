@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import runcard
+from runcard.extras import install_hint, pip_command
 from runcard.operations.catalog.catalog import CatalogInstance, CatalogRecord, CatalogRun, CatalogSession
 from runcard.operations.catalog.tables import CatalogTable
 from sessions.build import AGENTS
@@ -155,6 +156,6 @@ def test_without_these_libraries_everything_else_works_and_an_error_names_the_pa
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "pyarrow is not installed | install it: pip install 'runcard[arrow]'",
-        "pandas is not installed | install it: pip install 'pandas'",
+        f"this table needs the package pyarrow, which is not installed | {install_hint('arrow')}",
+        f"pandas is not installed | install it: {pip_command('pandas')}",
     ]

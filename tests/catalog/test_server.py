@@ -26,6 +26,7 @@ from runcard.catalog.filling import catch_up, fill
 from runcard.catalog.postgres_tables import SCHEMA
 from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import split_words
+from runcard.extras import install_hint
 from runcard.operations.catalog.list_records import list_records
 from runs.runs import record_one
 from sessions.build import AGENTS
@@ -144,7 +145,7 @@ def test_without_psycopg(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(CatalogError) as raised:
         CatalogDatabase(url)
-    assert raised.value.hint == "install it: pip install 'runcard[postgres]'"
+    assert raised.value.hint == install_hint("postgres")
 
 
 def test_hosts_share_a_catalog(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from conftest import Cli, Outcome
 from files.unprivileged import everybodys_directory
 from isolation import set_user_folders
 from measured_processes import VARIABLE
+from runcard import extras
 from runcard.operations.checks.doctor import machine
 from runcard.store import layout
 from transcripts.madrox_logs import MadroxLogs
@@ -456,10 +457,11 @@ def test_every_extra_that_installs_something_is_listed() -> None:
 
 
 def test_a_missing_extra_has_the_command_that_installs_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_EXTRAS", {"ruby": (("no_such_module", "no.such"), "test plans")})
+    monkeypatch.setitem(extras.MODULES, "ruby", ("no_such_module", "no.such"))
+    monkeypatch.setattr(machine, "_ABOUT", {"ruby": "test plans"})
     (extra,) = doctor(cli)["extras"]
-    assert (extra["installed"], extra["install"]) == (False, "pip install 'runcard[ruby]'")
-    assert "pip install 'runcard[ruby]'" in cli("doctor").out
+    assert (extra["installed"], extra["install"]) == (False, extras.install_command("ruby"))
+    assert extras.install_command("ruby") in cli("doctor").out
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, ...]]:

@@ -11,6 +11,7 @@ from cluster.mixed_store import make_project
 from conftest import Cli, Outcome
 from isolation import set_user_folders
 from runcard.catalog import filling
+from runcard.extras import install_hint
 from runcard.operations.checks.verify import verify
 from runcard.parallel import cluster
 from runcard.parallel.cluster import WorkerCluster, use_cluster
@@ -61,7 +62,7 @@ def test_without_dask_nothing_is_said_about_the_records(
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         "Error: --workers and --cluster need the package distributed, which is not installed\n"
-        "  hint: install it: pip install 'runcard[cluster]'\n"
+        f"  hint: {install_hint('cluster')}\n"
     )
 
 

@@ -6,10 +6,11 @@ with the name of its tokenizer and is never mixed with what a vendor reported.
 The tokenizers come with the extra `tokens`; without it nothing is counted.
 """
 
-import importlib.util
 import re
 from functools import cache
 from typing import Any
+
+from runcard.extras import missing_modules
 
 _DEFAULT = "o200k_base"
 _OLDER = "cl100k_base"
@@ -18,7 +19,7 @@ _OLDER_MODELS = re.compile(r"(?:.*/)?(?:gpt-4(?!o|\.\d)|gpt-3\.5|text-embedding-
 
 def can_count() -> bool:
     """Whether the extra `tokens` is installed."""
-    return importlib.util.find_spec("splintr") is not None
+    return not missing_modules("tokens")
 
 
 def tokenizer_for(model: str | None) -> str:

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from runcard.catalog.tables import COLUMNS_OF, TOTAL_KEYS
 from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import phrases_to_find, split_words
 from runcard.errors import StoreError
+from runcard.extras import missing_package
 from runcard.settings.server_urls import is_well_formed, shown_url
 
 if TYPE_CHECKING:
@@ -420,10 +422,9 @@ def _load_psycopg() -> Any:  # noqa: ANN401 - a module
     try:
         import psycopg  # noqa: PLC0415 - an extra, and long to load
     except ImportError as error:
-        raise CatalogError(
-            "a catalog on a PostgreSQL server needs the package psycopg, which is not installed",
-            hint="install it: pip install 'runcard[postgres]'",
-            is_shared=True,
+        shared = partial(CatalogError, is_shared=True)
+        raise missing_package(
+            "a catalog on a PostgreSQL server needs", "psycopg", "postgres", shared
         ) from error
     return psycopg
 
@@ -431,7 +432,6 @@ def _load_psycopg() -> Any:  # noqa: ANN401 - a module
 def _adapt(connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
     """Sums are whole numbers, and the values of facts are floats or texts, as those of SQLite."""
     import json  # noqa: PLC0415
-    from functools import partial  # noqa: PLC0415
 
     from psycopg.adapt import Loader  # noqa: PLC0415
     from psycopg.types.json import set_json_loads  # noqa: PLC0415

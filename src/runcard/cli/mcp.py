@@ -9,7 +9,8 @@ import click
 
 from runcard.cli.options import PATH
 from runcard.cli.printing import complain, say
-from runcard.errors import MachineError, UsageError
+from runcard.errors import UsageError
+from runcard.extras import missing_modules, missing_package
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -116,13 +117,8 @@ def _serve_http(server: "Server[Any]", host: str, port: int) -> int:
 
 
 def _check_installed() -> None:
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    if find_spec("mcp") is None:
-        raise MachineError(
-            "the MCP server needs the package mcp, which is not installed",
-            hint="install it: pip install 'runcard[mcp]'",
-        )
+    if missing_modules("mcp"):
+        raise missing_package("the MCP server needs", "mcp", "mcp")
 
 
 def _end_threads(code: int) -> None:

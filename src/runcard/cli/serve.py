@@ -7,13 +7,12 @@ import click
 
 from runcard.cli.options import PATH
 from runcard.cli.printing import complain, say
-from runcard.errors import MachineError
+from runcard.extras import missing_modules, missing_package
 
 if TYPE_CHECKING:
     from runcard.web.verification import ReaderTrust
 
 _HOST, _PORT = "127.0.0.1", 8766
-_PACKAGES = ("starlette", "uvicorn", "jinja2", "nh3", "markdown_it")
 _TOKEN_VARIABLE = "RUNCARD_SERVE_TOKEN"  # noqa: S105 - its name
 
 
@@ -117,11 +116,5 @@ def _open_browser(address: str) -> None:
 
 def check_installed() -> None:
     """Raise an error if the packages of the page are missing."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise MachineError(
-            f"the page needs the package {missing[0].replace('_', '-')}, which is not installed",
-            hint="install it: pip install 'runcard[web]'",
-        )
+    if missing := missing_modules("web"):
+        raise missing_package("the page needs", missing[0].replace("_", "-"), "web")

@@ -21,7 +21,8 @@ from itertools import count
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from runcard.errors import ClusterError, MachineError, UsageError
+from runcard.errors import ClusterError, RuncardError, UsageError
+from runcard.extras import missing_package
 from runcard.parallel.current_cluster import CURRENT
 from runcard.parallel.progress import Progress
 from runcard.parallel.shard import ItemPlace, ShardItems
@@ -377,11 +378,8 @@ def _shards(
         yield shard(len(items))
 
 
-def _no_dask() -> MachineError:
-    return MachineError(
-        "--workers and --cluster need the package distributed, which is not installed",
-        hint="install it: pip install 'runcard[cluster]'",
-    )
+def _no_dask() -> RuncardError:
+    return missing_package("--workers and --cluster need", "distributed", "cluster")
 
 
 _SILENT = 60  # above all levels of `logging`

@@ -5,7 +5,7 @@ import binascii
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.errors import MachineError
+from runcard.extras import missing_package
 from runcard.signing.wire_format import WireFormatError, WireReader, string
 
 if TYPE_CHECKING:
@@ -233,7 +233,4 @@ def load_cryptography() -> None:
     try:
         import cryptography  # noqa: F401, PLC0415
     except ImportError:
-        raise MachineError(
-            "signatures need the package cryptography, which is not installed",
-            hint="install it: pip install 'runcard[sign]'",
-        ) from None
+        raise missing_package("signatures need", "cryptography", "sign") from None

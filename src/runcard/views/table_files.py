@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from runcard.documents.times import format_time_ms
 from runcard.errors import MachineError, StoreError
+from runcard.extras import missing_package
 from runcard.views.costs_table import csv_cell
 
 if TYPE_CHECKING:
@@ -113,10 +114,7 @@ def parquet_blocks(columns: "Sequence[TypedColumn]", batches: "Iterable[RowBatch
     try:
         import pyarrow  # noqa: ICN001, F401, PLC0415 - an extra, and heavy
     except ImportError as error:
-        raise NoArrowError(
-            "Parquet needs the package pyarrow, which is not installed",
-            hint="install it: pip install 'runcard[arrow]'",
-        ) from error
+        raise missing_package("Parquet needs", "pyarrow", "arrow", NoArrowError) from error
     return _parquet_blocks(columns, batches)
 
 

@@ -10,6 +10,7 @@ from plans.ruby.ruby_tools import SHOP
 from plans.ruby.samples import names, targets, written
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError, StoreError
+from runcard.extras import install_hint
 from runcard.plans.ruby import read_targets, syntax_tree
 
 DEEP = 10_000
@@ -255,4 +256,4 @@ def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch.setattr(syntax_tree, "_parser", syntax_tree._parser.__wrapped__)
     with pytest.raises(MachineError) as caught:
         targets(tmp_path, "class A; end")
-    assert caught.value.hint == "install it: pip install 'runcard[ruby]'"
+    assert caught.value.hint == install_hint("ruby")

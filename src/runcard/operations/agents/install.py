@@ -33,6 +33,7 @@ from runcard.agent_setup.settings_file import (
 from runcard.agent_setup.tools import OWN_MARK, SETUPS, AgentSetup, Commands, Part, Scope, SettingsPart
 from runcard.encoding import JsonObject
 from runcard.errors import EncodingError, RuncardError, StoreError, UsageError
+from runcard.extras import install_hint, missing_modules
 from runcard.files import json_name, printable
 from runcard.masking import mask_text
 
@@ -131,8 +132,8 @@ def plan_install(
         plan.remarks.append(setup.note)
     if not parts and setup.no_hooks is not None:
         plan.remarks.append(f"{setup.title} gets no hooks: {setup.no_hooks}")
-    if "mcp" in wanted and not _has_mcp():
-        plan.remarks.append("the MCP server needs one more package: pip install 'runcard[mcp]'")
+    if "mcp" in wanted and missing_modules("mcp"):
+        plan.remarks.append(f"the MCP server is not installed; {install_hint('mcp')}")
     return plan
 
 
@@ -154,12 +155,6 @@ def _setup(tool: str) -> AgentSetup:
     if tool not in SETUPS:
         raise UsageError(f"{tool!r} is not a known tool", hint=f"use {', '.join(SETUPS)}")
     return SETUPS[tool]
-
-
-def _has_mcp() -> bool:
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    return find_spec("mcp") is not None
 
 
 def _changes(

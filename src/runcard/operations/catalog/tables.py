@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from runcard.errors import MachineError
+from runcard.extras import missing_package, pip_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ class CatalogTable(Sequence[T], Generic[T]):
 
     def to_arrow(self) -> "pa.Table":
         """A table of pyarrow: costs are decimals, times are in UTC, unknown is null."""
-        arrow = _load("pyarrow", "runcard[arrow]")
+        arrow = _load("pyarrow", "arrow")
         types = {
             "count": arrow.int64(),
             "cost": arrow.decimal128(38, 10),
@@ -70,7 +71,7 @@ class CatalogTable(Sequence[T], Generic[T]):
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame of pandas: costs are floats, times are in UTC, unknown is NA, NaN or NaT."""
-        pandas = _load("pandas", "pandas")
+        pandas = _load("pandas")
         types = {"count": "Int64", "cost": "float64", "seconds": "float64", "flag": "boolean"}
         columns = {}
         for (name, kind), cells in zip(self._columns, self._by_column(), strict=True):
@@ -93,10 +94,10 @@ def _text(value: object) -> str | None:
     return None if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _load(module: str, package: str) -> Any:  # noqa: ANN401 - a module without types
+def _load(module: str, extra: str | None = None) -> Any:  # noqa: ANN401 - a module without types
     try:
         return import_module(module)
     except ImportError as error:
-        raise MachineError(
-            f"{module} is not installed", hint=f"install it: pip install '{package}'"
-        ) from error
+        if extra:
+            raise missing_package("this table needs", module, extra) from error
+        raise MachineError(f"{module} is not installed", hint=f"install it: {pip_command(module)}") from error

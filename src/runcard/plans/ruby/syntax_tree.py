@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runcard.errors import MachineError
+from runcard.extras import missing_package
 from runcard.plans.ruby.source_text import ReadWarning, RubySource
 
 if TYPE_CHECKING:
@@ -138,8 +139,5 @@ def _parser() -> "Parser":
         import tree_sitter_ruby  # noqa: PLC0415 - an extra
         from tree_sitter import Language, Parser  # noqa: PLC0415
     except ImportError as error:
-        raise NoRubyError(
-            "reading Ruby needs the package tree-sitter, which is not installed",
-            hint="install it: pip install 'runcard[ruby]'",
-        ) from error
+        raise missing_package("reading Ruby needs", "tree-sitter", "ruby", NoRubyError) from error
     return Parser(Language(tree_sitter_ruby.language()))

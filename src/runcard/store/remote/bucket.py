@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import MachineError, RuncardError, StoreError
+from runcard.extras import missing_package
 from runcard.files import printable
 from runcard.store.remote.urls import ObjectUrl
 
@@ -217,10 +218,7 @@ def _open(scheme: str, bucket: str, _: tuple[tuple[str, str], ...]) -> "ObjectSt
         from obstore.exceptions import BaseError  # noqa: PLC0415 - only for URLs
         from obstore.store import from_url  # noqa: PLC0415
     except ImportError:
-        raise MachineError(
-            "object storage needs the package obstore, which is not installed",
-            hint="install it: pip install 'runcard[s3]'",
-        ) from None
+        raise missing_package("object storage needs", "obstore", "s3") from None
     endpoints = (os.environ.get(name, "") for name in _ENDPOINTS.get(scheme, ()))
     is_plain_http = any(endpoint.startswith("http://") for endpoint in endpoints)
     more: dict[str, Any] = {"credential_provider": _profile()} if scheme == "s3" and _needs_profile() else {}

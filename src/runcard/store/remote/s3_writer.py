@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from runcard.errors import MachineError
+from runcard.errors import RuncardError
+from runcard.extras import missing_package
 from runcard.parallel.calls import CallThreads
 from runcard.store.remote.bucket import server_failure
 from runcard.store.remote.urls import ObjectUrl, is_archive_place
@@ -23,6 +24,10 @@ _MOST_PARTS = 10_000
 _THREADS = 4
 _EXISTS = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
 DEAD_AFTER = timedelta(days=1)  # an upload that is older than this is not going on any more
+
+
+def _no_boto3() -> RuncardError:
+    return missing_package("large or locked objects in S3 need", "boto3", "s3")
 
 
 class ObjectLock(NamedTuple):
@@ -49,10 +54,7 @@ class S3Writer:
             import boto3  # noqa: PLC0415 - it takes a second to load
             from botocore.config import Config  # noqa: PLC0415
         except ImportError:
-            raise MachineError(
-                "large or locked objects in S3 need the package boto3, which is not installed",
-                hint="install it: pip install 'runcard[s3]'",
-            ) from None
+            raise _no_boto3() from None
         config = Config(
             retries={"mode": "standard", "max_attempts": 6},
             request_checksum_calculation="when_required",  # not every S3 server knows the newer checksums
@@ -156,10 +158,7 @@ def _failures(url: ObjectUrl) -> Iterator[_Outcome]:
     try:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
     except ImportError:
-        raise MachineError(
-            "large or locked objects in S3 need the package boto3, which is not installed",
-            hint="install it: pip install 'runcard[s3]'",
-        ) from None
+        raise _no_boto3() from None
     outcome = _Outcome()
     try:
         yield outcome

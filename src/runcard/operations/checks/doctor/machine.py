@@ -2,27 +2,24 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
+from runcard.extras import install_command, missing_modules
 
 LOW_SPACE = 10**9  # bytes
-_EXTRAS = {
-    "ruby": (("tree_sitter", "tree_sitter_ruby"), "test plans for Ruby code: `runcard plan`"),
-    "tokens": (("splintr",), "counting the tokens of input files"),
-    "arrow": (("pyarrow",), "Parquet files: `runcard export --to parquet`; tables of `runcard.Catalog`"),
-    "sign": (("cryptography",), "signatures: `runcard sign`"),
-    "postgres": (("psycopg",), "the catalog in PostgreSQL: the setting `catalog.url`"),
-    "s3": (("obstore", "boto3"), "archives in object storage: `runcard archive --to s3://…`"),
-    "cluster": (("dask", "distributed"), "work on many records at once: `--workers`, `--cluster`"),
-    "web": (
-        ("jinja2", "markdown_it", "nh3", "starlette", "uvicorn"),
-        "the page in a browser: `runcard serve`, `runcard export --to html`",
-    ),
-    "mcp": (("mcp",), "the MCP server: `runcard mcp`"),
-    "sdk": (("anthropic", "openai", "google.genai"), "the vendors' libraries, for `runcard.watch`"),
-}  # modules that each extra installs, and what it gives
+_ABOUT = {
+    "ruby": "test plans for Ruby code: `runcard plan`",
+    "tokens": "counting the tokens of input files",
+    "arrow": "Parquet files: `runcard export --to parquet`; tables of `runcard.Catalog`",
+    "sign": "signatures: `runcard sign`",
+    "postgres": "the catalog in PostgreSQL: the setting `catalog.url`",
+    "s3": "archives in object storage: `runcard archive --to s3://…`",
+    "cluster": "work on many records at once: `--workers`, `--cluster`",
+    "web": "the page in a browser: `runcard serve`, `runcard export --to html`",
+    "mcp": "the MCP server: `runcard mcp`",
+    "sdk": "the vendors' libraries, for `runcard.watch`",
+}  # what each extra gives
 _METERED = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
 _OTHERS = {
     "aider": "Aider",
@@ -44,7 +41,7 @@ class ExtraState(NamedTuple):
 
     @property
     def install(self) -> str:
-        return f"pip install 'runcard[{self.name}]'"
+        return install_command(self.name)
 
     def to_dict(self) -> JsonObject:
         is_installed = not self.missing
@@ -87,17 +84,7 @@ class DiskSpace(NamedTuple):
 
 def extras() -> list[ExtraState]:
     """The optional parts, and which modules they lack."""
-    return [
-        ExtraState(name, tuple(module for module in modules if not _is_installed(module)), about)
-        for name, (modules, about) in _EXTRAS.items()
-    ]
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):  # its package is missing, or broken
-        return False
+    return [ExtraState(name, missing_modules(name), about) for name, about in _ABOUT.items()]
 
 
 def clients(environ: Mapping[str, str]) -> list[ClientProgram]:
