@@ -38,7 +38,7 @@ def _modules(*arguments: str, place: Path | None = None) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []], ids=["--help", "-h", "nothing"])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]], ids=" ".join)
 def test_the_root_help_is_the_same_however_it_is_asked_for(arguments: list[str]) -> None:
     done = runcard(*arguments, measured=True)
     assert (done.code, done.text, done.messages) == (0, root_help(), "")

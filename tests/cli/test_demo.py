@@ -5,12 +5,17 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+
+from runcard.extras import install_command
+from web.page_server import PageServer
 
 VENDOR = "anthropic"
 
@@ -80,6 +85,27 @@ def test_what_it_tells_to_type_works(tour: tuple[Path, subprocess.CompletedProce
     [check] = re.findall(r"^\$ (\(cd outputs.*\))   #", done.stdout, re.MULTILINE)
     checked = subprocess.run(["bash", "-c", check], cwd=folder, capture_output=True, text=True, check=True)
     assert "personas/ada.json: OK" in checked.stdout
+
+
+def test_it_ends_with_the_page(tour: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = tour
+    last = done.stdout.splitlines()[-1]
+    assert last.endswith(" serve   # the page: these records in your browser")
+    program = shlex.split(last.removeprefix("$ ").partition(" serve ")[0])
+    with PageServer(folder, program=program) as server:
+        answer = urlopen(f"{server.url}/api/runs")  # noqa: S310 - on this machine
+        assert json.load(answer)["total"] == 2  # with the forged one
+        answer.close()
+
+
+def test_without_the_packages_of_the_page_it_says_how_to_install_them(
+    tmp_path: Path, without_vendor: str
+) -> None:
+    Path(without_vendor, "sitecustomize.py").write_text("import sys\nsys.modules['uvicorn'] = None\n")
+    done = demo(tmp_path, PYTHONPATH=without_vendor)
+    install, serve = done.stdout.splitlines()[-2:]
+    assert install == f"$ {install_command('web')}   # what the page needs"
+    assert serve.endswith(" serve   # the page: these records in your browser")
 
 
 def test_it_works_without_the_vendors_library(tmp_path: Path, without_vendor: str) -> None:

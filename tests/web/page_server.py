@@ -4,6 +4,7 @@ import asyncio
 import re
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -41,9 +42,16 @@ class PageThread:
 class PageServer:
     """A server on a free port; it is killed if it hangs."""
 
-    def __init__(self, place: Path, *arguments: str, home: Path | None = None, seconds: float = 120) -> None:
+    def __init__(
+        self,
+        place: Path,
+        *arguments: str,
+        home: Path | None = None,
+        seconds: float = 120,
+        program: Sequence[str] = RUNCARD,
+    ) -> None:
         self.process = subprocess.Popen(
-            (*RUNCARD, "serve", "--port", "0", "--no-open", *arguments),
+            (*program, "serve", "--port", "0", "--no-open", *arguments),
             cwd=place,
             env=environment({} if home is None else {"HOME": str(home)}, measured=True),
             stdin=subprocess.DEVNULL,

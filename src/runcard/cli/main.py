@@ -27,35 +27,45 @@ def main() -> int:
 def _run(arguments: list[str]) -> int:
     _open_streams()
     if "_RUNCARD_COMPLETE" not in os.environ:
-        if not arguments or arguments in (["--help"], ["-h"]):
-            arguments = ["--help"]
-            if _printed(root_help()):
-                return 0
-        elif arguments in (["--version"], ["-V"]):
-            from runcard.version import __version__  # noqa: PLC0415
-
-            if _printed(f"runcard {__version__}\n"):
-                return 0
-        elif arguments[0] == "run":
-            from runcard.cli.runs.run_arguments import carry_out, parse  # noqa: PLC0415
-            from runcard.cli.verbosity import reset_verbosity  # noqa: PLC0415
-
-            reset_verbosity()
-            if (options := parse(arguments[1:])) is not None:
-                return carry_out(**options)
-        elif arguments[0] == "hook" and len(arguments) == _HOOK_WORDS and arguments[1][:1] != "-":
-            from runcard.agent_setup.hook_note import main as note_event  # noqa: PLC0415
-
-            return note_event(arguments[1:])  # an agent waits for it
-        elif (code := _without_click(arguments)) is not None:
+        code = _without_command(arguments) if len(arguments) < 2 else None
+        if code is None and arguments:
+            code = _without_click(arguments)
+        if code is not None:
             return code
     from runcard.cli.app import run  # noqa: PLC0415 - click
 
     return run(arguments)
 
 
+def _without_command(arguments: list[str]) -> int | None:
+    """The exit code of `runcard` alone, its help and its version; None for others, and where printing fails."""
+    if not arguments:
+        from runcard.cli.first_screen import print_first_screen  # noqa: PLC0415
+        from runcard.cli.outcome import exit_code_of  # noqa: PLC0415
+
+        return exit_code_of(print_first_screen)
+    if arguments[0] in {"--help", "-h"}:
+        return 0 if _printed(root_help()) else None
+    if arguments[0] in {"--version", "-V"}:
+        from runcard.version import __version__  # noqa: PLC0415
+
+        return 0 if _printed(f"runcard {__version__}\n") else None
+    return None
+
+
 def _without_click(arguments: list[str]) -> int | None:
     """The exit code of a command that is declared without click; None for others, and for a wrong command line."""
+    if arguments[0] == "run":
+        from runcard.cli.runs.run_arguments import carry_out, parse  # noqa: PLC0415
+        from runcard.cli.verbosity import reset_verbosity  # noqa: PLC0415
+
+        reset_verbosity()
+        options = parse(arguments[1:])
+        return None if options is None else carry_out(**options)
+    if arguments[0] == "hook" and len(arguments) == _HOOK_WORDS and arguments[1][:1] != "-":
+        from runcard.agent_setup.hook_note import main as note_event  # noqa: PLC0415
+
+        return note_event(arguments[1:])  # an agent waits for it
     if arguments[0] not in COMMANDS:
         return None
     from runcard.cli.declare import DeclaredCommand  # noqa: PLC0415

@@ -13,7 +13,9 @@ import click
 from runcard.cli.demo.model import demo_environment, scripted_model
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.printing import colour, say
+from runcard.cli.typed_command import typed_command
 from runcard.errors import StoreError
+from runcard.extras import install_command, missing_modules
 from runcard.files import printable
 
 _FOLDER = "runcard-demo"
@@ -47,8 +49,9 @@ def run_tour(given: str | None) -> int:
     _show(f"less {_PROGRAM}", "the recorded program")
     _show(f"less {tour.run}/README.md", "the record for people")
     _show(f"(cd {tour.run} && sha256sum -c SHA256SUMS)", "verify without runcard")
-    _show("runcard run -- COMMAND", "record your own program")
-    _show("runcard --help", "all commands")
+    if missing_modules("web"):
+        _show(install_command("web"), "what the page needs")
+    _show(f"{typed_command(elsewhere=True)} serve", "the page: these records in your browser")
     return ExitCode.OK
 
 
