@@ -273,7 +273,7 @@ def test_nothing_found_is_no_error(cli: Cli, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     outcome = cli("ls")
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err.startswith("no records yet: runcard run -- COMMAND")
+    assert outcome.err.startswith("no records yet; to make one: runcard run -- echo hello")
     assert cli("ls", "--status", "failed").err == "nothing found\n"
     assert cli("costs").out == "no model calls recorded\n"
     assert json.loads(cli("ls", "--json").out)["total"] == 0

@@ -48,7 +48,7 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(cli: Cli) ->
 def test_no_experiments(cli: Cli) -> None:
     done = cli("experiment", "list")
     assert done.out == ""
-    assert done.err == "no experiments yet: runcard experiment create NAME\n"
+    assert done.err == "no experiments yet; to make one: runcard experiment create personas\n"
     assert cli("experiment", "list", "--quiet").err == ""
     assert json.loads(cli("experiment", "list", "--json").out) == {"experiments": [], "half_deleted": []}
     done = cli("experiment", "show", "x")
@@ -218,10 +218,10 @@ def test_the_table_of_runs_is_short_and_fits_the_terminal() -> None:
         )
     built = table.table()
     assert [row["id"] for row in built.rows] == [f"run-{number}" for number in range(49, 29, -1)]
-    wide = experiment_runs(*built)
+    wide = experiment_runs("x", *built)
     assert wide[0].split() == ["id", "started", "status", *(f"config.value_{key}" for key in range(9))]
-    assert wide[-1] == "… and 30 more: list them with `runcard ls runs --experiment NAME`"
-    narrow = experiment_runs(*built, 80)
+    assert wide[-1] == "… and 30 more: list them: runcard ls runs --experiment x"
+    narrow = experiment_runs("x", *built, 80)
     assert max(map(len, narrow[:21])) <= 80
     left_out = narrow[-1].removeprefix("They also differ in ").split(", ")
     assert len(left_out) > 1

@@ -59,7 +59,7 @@ def test_a_plan_that_breaks_a_rule_is_invalid(cli: Cli, project: RubyProject) ->
 
 def test_a_project_without_plans_has_none(cli: Cli, project: RubyProject) -> None:
     done = cli("plan", "list", project.root)
-    said = "no plans yet: runcard plan pipeline SRC --method NAME\n"
+    said = "no plans yet; how to make one: runcard plan pipeline --help\n"
     assert (done.code, done.out, done.err) == (0, "", said)
     assert cli("plan", "list", project.root, "--quiet").err == ""
     assert cli("plan", "list", project.root, "--json").err == ""

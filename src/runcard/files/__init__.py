@@ -5,7 +5,15 @@ Names are `str`, decoded as UTF-8 with `surrogateescape` in every locale. Nothin
 
 from runcard.files.atomic import Sync, SyncAll, write_all, write_atomic
 from runcard.files.locks import locked
-from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
+from runcard.files.names import (
+    JsonName,
+    decode_name,
+    encode_name,
+    file_type,
+    json_name,
+    printable,
+    shell_word,
+)
 from runcard.files.opening import (
     NotRegularFileError,
     open_directory,
@@ -48,6 +56,7 @@ __all__ = [
     "read_regular",
     "read_stream",
     "resolve_below",
+    "shell_word",
     "short_path",
     "sizes",
     "sync_filesystem",

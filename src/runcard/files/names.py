@@ -48,6 +48,13 @@ def printable(text: str) -> str:
     return re.sub(_UNPRINTABLE, lambda match: _escaped(match[0]), text)
 
 
+def shell_word(text: str) -> str:
+    """`text` as a word of a command that is to be pasted into a shell: printable, in quotes where it needs them."""
+    from shlex import quote  # noqa: PLC0415 - for messages
+
+    return quote(printable(text))
+
+
 def json_name(name: str) -> JsonName:
     r"""A name for JSON: itself if it is UTF-8, otherwise with `\xNN` for its stray bytes and `\\` for a backslash."""
     raw = encode_name(name)

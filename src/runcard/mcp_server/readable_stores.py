@@ -20,7 +20,9 @@ from runcard.store.find_record import open_record
 from runcard.store.name_search import find_by_name
 from runcard.store.record import DirectoryRecord, Record
 
-_HINT = "list_records lists those that can be read; more stores can be read with: runcard mcp --store FOLDER"
+_HINT = (
+    "list_records lists those that can be read; more stores can be read if the server is started with --store"
+)
 
 
 class CatalogChoice(TypedDict):

@@ -19,7 +19,7 @@ from runcard.documents.testplan.versions import PlanShape, in_latest_shape
 from runcard.encoding import BOM, JsonObject, Limits, as_text, encode_json
 from runcard.encoding.json.edit import same_data
 from runcard.errors import DocumentError, StoreError
-from runcard.files import failure, locked, printable
+from runcard.files import failure, locked, printable, shell_word
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
 from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, previous_path, read_plan_file
@@ -205,12 +205,12 @@ class Plan:
         if self.location.is_other_method:
             raise StoreError(
                 f"{printable(self.source)} has no plan for this method",
-                hint="run `runcard plan analyze --write` to create it, or `runcard plan list` to see all plans",
+                hint=f"create it with `runcard plan analyze {shell_word(self.source)} --write`, or see all plans: runcard plan list",
             )
         if not self.exists:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
-                hint="run `runcard plan analyze --write` to create it; `runcard plan path` prints its path",
+                hint=f"to create it: runcard plan analyze {shell_word(self.source)} --write",
             )
 
     @contextmanager

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.errors import RuncardError, UsageError
-from runcard.files import failure, printable
+from runcard.files import failure, printable, shell_word
 from runcard.settings import SIGNING_KEY, Settings, read_settings
 from runcard.settings.apply import SigningSettings, signing_settings
 from runcard.store import layout
@@ -38,7 +38,7 @@ def _load_signer(path: str | None) -> "Signer":
     if path is None:
         raise UsageError(
             "no key was named",
-            hint="pass your SSH key (--ssh ~/.ssh/id_ed25519, or --ssh-agent) or one of `runcard keygen` (--key FILE), or set signing.key",
+            hint="pass your SSH key (--ssh ~/.ssh/id_ed25519, or --ssh-agent); or make a key with `runcard keygen --output runcard.pem`, and pass --key runcard.pem; or set signing.key",
         )
     from runcard.signing.private_keys import load_signer  # noqa: PLC0415 - few sign
 
@@ -68,7 +68,7 @@ def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
 def _warning(record: str, error: RuncardError) -> str:
     place = printable(record)
     return (
-        f"{place} was closed, and not signed: {error.message}; sign it with: runcard sign {place} --key FILE"
+        f"{place} was closed, and not signed: {error.message}; to sign it: runcard sign {shell_word(record)}"
     )
 
 

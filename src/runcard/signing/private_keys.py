@@ -13,7 +13,7 @@ import tempfile
 from typing import TYPE_CHECKING, Protocol
 
 from runcard.errors import MachineError, StoreError, UsageError
-from runcard.files import failure, printable
+from runcard.files import failure, printable, shell_word
 from runcard.signing.public_keys import (
     CURVES,
     ECDSA,
@@ -262,7 +262,7 @@ def _load(path: str) -> "PrivateKeyTypes | None":
         if is_ssh and "password" in str(error).lower():
             return None
         raise UsageError(
-            f"{printable(path)} is not a private key", hint="make one with `runcard keygen --output FILE`"
+            f"{printable(path)} is not a private key", hint="make one: runcard keygen --output runcard.pem"
         ) from None
 
 
@@ -278,7 +278,7 @@ def _read(path: str, *, is_private: bool = False) -> bytes:
     except FileNotFoundError:
         raise StoreError(
             f"the key {printable(path)} does not exist",
-            hint=f"check the path, or make a key: runcard keygen --output {printable(path)}",
+            hint=f"check the path, or make a key: runcard keygen --output {shell_word(path)}",
         ) from None
     except OSError as error:
         raise failure(error, path, "read") from error

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.store import layout
 from runcard.store.record import DirectoryRecord, Record, not_a_record
 from runcard.store.remote.urls import is_url
@@ -112,7 +112,7 @@ def _remote(url: str) -> "ArchivedRecord":
     if not record.url.is_archive:
         raise StoreError(
             f"{printable(url)} is not the URL of an archive",
-            hint="name one: it ends in .tar.gz. `runcard index URL` lists a folder of archives",
+            hint=f"name one: it ends in .tar.gz. `runcard index {shell_word(url)}` lists those of a folder",
         )
     return record
 

@@ -35,6 +35,7 @@ from runcard.files import (
     read_regular,
     read_stream,
     resolve_below,
+    shell_word,
     walk_files,
 )
 from runcard.store import layout
@@ -161,7 +162,8 @@ class Record(ABC):
         file = self.open(name)
         if file is None:
             raise MissingDocumentError(
-                f"{printable(place)} does not exist", hint="see what `runcard verify` says"
+                f"{printable(place)} does not exist",
+                hint=f"see all of it: runcard verify {shell_word(self.path)}",
             )
         with file:
             data = read_stream(file, limits.size)
@@ -349,7 +351,7 @@ class DirectoryRecord(Record):
         if isinstance(document, Generation) and document.status == "running":
             raise StoreError(
                 f"{printable(self.path)} is not closed",
-                hint=f"when its process is gone: runcard close {printable(self.path)}",
+                hint=f"when its process is gone: runcard close {shell_word(self.path)}",
             )
         return document
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runcard.encoding import JsonObject
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.views.formats import money, money_at_least, short_duration
 from runcard.views.screen_parts import columns_of
 from runcard.views.table import least_width, table_lines
@@ -62,6 +62,7 @@ def with_values(columns: "Sequence[Column]", rows: "Sequence[JsonObject]") -> "l
 
 
 def experiment_runs(
+    name: str,
     columns: "Sequence[Column]",
     values: "Sequence[Column]",
     rows: "Sequence[JsonObject]",
@@ -77,7 +78,9 @@ def experiment_runs(
         shown -= 1
         lines = (record_lines if shown else short_table)([*columns, *values[:shown]], rows, width)
     if len(rows) < total:
-        lines.append(f"… and {total - len(rows):,} more: list them with `runcard ls runs --experiment NAME`")
+        lines.append(
+            f"… and {total - len(rows):,} more: list them: runcard ls runs --experiment {shell_word(name)}"
+        )
     if left_out := [column.name for column in values[shown:]]:
         lines.append(f"They also differ in {', '.join(map(printable, left_out))}")
     return lines

@@ -33,11 +33,11 @@ _COST_COLUMNS = ("known_cost", "at_least")  # in CSV, for what a table says with
 
 
 _EMPTY = {  # what makes the first one
-    "records": "no records yet: runcard run -- COMMAND; those of another folder: runcard index FOLDER",
-    "runs": "no runs yet: runcard run -- COMMAND",
-    "sessions": "no sessions yet: runcard import TOOL, runcard session start ID, or runcard collect SPEC",
-    "plans": "no plans yet: runcard plan pipeline SRC --method NAME",
-    "experiments": "no experiments yet: runcard experiment create NAME",
+    "records": "no records yet; to make one: runcard run -- echo hello; for a tour: runcard demo",
+    "runs": "no runs yet; to make one: runcard run -- echo hello",
+    "sessions": "no sessions yet; to keep those of an agent tool: runcard import claude-code",
+    "plans": "no plans yet; how to make one: runcard plan pipeline --help",
+    "experiments": "no experiments yet; to make one: runcard experiment create personas",
 }
 
 
@@ -50,10 +50,10 @@ class _What(click.Choice[str]):
         from difflib import get_close_matches  # noqa: PLC0415 - only for this message
 
         from runcard.errors import UsageError  # noqa: PLC0415
-        from runcard.files import printable  # noqa: PLC0415
+        from runcard.files import printable, shell_word  # noqa: PLC0415
 
         near = get_close_matches(value[:100], self.choices, 1)
-        show = f"to show one record: runcard show {printable(value)}"
+        show = f"to show one record: runcard show {shell_word(value)}"
         raise UsageError(
             f"cannot list {printable(value)!r}: use one of {', '.join(self.choices)}",
             hint=f"did you mean {near[0]}?" if near else show,

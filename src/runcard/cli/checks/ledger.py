@@ -23,7 +23,7 @@ def command(store: str | None, as_json: bool) -> int:
 
     Exit codes: 0 printed, 1 no ledger, 2 a ledger is damaged.
     """
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.files import printable, shell_word  # noqa: PLC0415
     from runcard.operations.checks.ledger import history, in_order  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
@@ -31,7 +31,7 @@ def command(store: str | None, as_json: bool) -> int:
     name = store if store is not None else settings[OUTPUTS]
     other = settings[ARTIFACTS_DIR]
     if store is None and not os.path.lexists(name) and os.path.isdir(other):
-        raise StoreError(f"{printable(name)} does not exist", hint=f"try: runcard ledger {printable(other)}")
+        raise StoreError(f"{printable(name)} does not exist", hint=f"try: runcard ledger {shell_word(other)}")
     books = history(name)
     if as_json:
         say_json({"store": name, "ledgers": [book.to_dict() for book in books]})

@@ -61,8 +61,10 @@ def _warn_of_damage(shown: "ShownRun | ShownSession") -> int:
 
     if shown.is_open or (damage := shown_damage(shown.record, shown.document, shown.amendments)) is None:
         return ExitCode.OK
+    from runcard.files import shell_word  # noqa: PLC0415
+
     sys.stdout.flush()
-    complain("Warning", damage, hint="see all of it with `runcard verify`")
+    complain("Warning", damage, hint=f"see all of it: runcard verify {shell_word(shown.path)}")
     return ExitCode.WARNINGS
 
 
@@ -132,7 +134,7 @@ def _warn_of_open_session(shown: "ShownSession") -> int:
 
 def _warn(shown: "ShownRun") -> int:
     """Warn about a run that is not closed, or that a newer runcard wrote."""
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.files import shell_word  # noqa: PLC0415
 
     sys.stdout.flush()
     if shown.newer is not None:
@@ -145,6 +147,6 @@ def _warn(shown: "ShownRun") -> int:
     if shown.remark is None:
         is_complete = shown.newer is None and not shown.has_unreadable_journal
         return ExitCode.OK if is_complete else ExitCode.WARNINGS
-    hint = f"to close it: runcard close {printable(shown.path)}" if shown.status == "interrupted" else None
+    hint = f"to close it: runcard close {shell_word(shown.path)}" if shown.status == "interrupted" else None
     complain("Warning", f"the run is not closed: {shown.remark}", hint=hint)
     return ExitCode.WARNINGS

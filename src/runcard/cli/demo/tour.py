@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import resources
+from itertools import count
 
 import click
 
@@ -16,7 +17,7 @@ from runcard.cli.printing import colour, say
 from runcard.cli.typed_command import typed_command
 from runcard.errors import StoreError
 from runcard.extras import install_command, missing_modules
-from runcard.files import printable
+from runcard.files import printable, shell_word
 
 _FOLDER = "runcard-demo"
 _EXAMPLES = "runcard-examples"
@@ -41,7 +42,7 @@ def run_tour(given: str | None) -> int:
     if not is_success:
         raise StoreError(
             "a step of the tour failed; the files are kept",
-            hint=f"for details: runcard verify {printable(folder)}",
+            hint=f"for details: runcard verify {shell_word(folder)}",
         )
     _heading("Next steps")
     if folder != ".":
@@ -70,13 +71,13 @@ def copy_examples(given: str | None) -> int:
 def _make_folder(given: str | None) -> str:
     """The folder to work in, which is empty."""
     folder = given or ("." if not os.listdir(".") else _FOLDER)
+    free = next(name for name in map(f"{_FOLDER}-{{}}".format, count(2)) if not os.path.lexists(name))
+    hint = f"name a new folder: runcard demo {free}"
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise StoreError(
-            f"{printable(folder)} is not a folder", hint="name a new folder: `runcard demo FOLDER`"
-        )
+        raise StoreError(f"{printable(folder)} is not a folder", hint=hint)
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
-        raise StoreError(f"{printable(folder)} is not empty", hint="name a new folder: `runcard demo FOLDER`")
+        raise StoreError(f"{printable(folder)} is not empty", hint=hint)
     return folder
 
 

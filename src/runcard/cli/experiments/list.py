@@ -27,7 +27,7 @@ def command(as_json: bool) -> int:
         for line in experiment_table([summary.to_dict() for summary in summaries]):
             say(line)
     else:
-        say_note("no experiments yet: runcard experiment create NAME")
+        say_note("no experiments yet; to make one: runcard experiment create personas")
     sys.stdout.flush()
     problems = [summary.problem for summary in summaries if summary.problem]
     for problem in problems:

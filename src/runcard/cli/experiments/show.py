@@ -43,7 +43,7 @@ def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
         say_json(summary.to_dict())
     else:
         width = shutil.get_terminal_size().columns - _INDENT if sys.stdout.isatty() else None
-        for line in experiment_screen(summary.to_dict(), experiment_runs(*summary.table, width)):
+        for line in experiment_screen(summary.to_dict(), experiment_runs(name, *summary.table, width)):
             say(line)
     sys.stdout.flush()
     for path, why in summary.unreadable:

@@ -39,7 +39,7 @@ def _show(plans: "PlanList") -> None:
     from runcard.cli.printing import say, say_note  # noqa: PLC0415
 
     if not plans.plans:
-        say_note("no plans yet: runcard plan pipeline SRC --method NAME")
+        say_note("no plans yet; how to make one: runcard plan pipeline --help")
     rows = [(plan.state, plan.next, plan.target, plan.file, plan.reason or "") for plan in plans.plans]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     for *cells, reason in rows:

@@ -94,7 +94,7 @@ def command(
     sys.stdout.flush()
     if not as_json and not is_quiet():
         click.echo(_summary(report), err=True)
-    return _warn(report)
+    return _warn(report, paths)
 
 
 def _summary(report: "ImportReport") -> str:
@@ -111,9 +111,9 @@ def _summary(report: "ImportReport") -> str:
     )
 
 
-def _warn(report: "ImportReport") -> ExitCode:
+def _warn(report: "ImportReport", paths: tuple[str, ...]) -> ExitCode:
     """Name what was not imported, or only in part; the exit code."""
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.files import printable, shell_word  # noqa: PLC0415
     from runcard.views.formats import counted  # noqa: PLC0415
 
     code = ExitCode.OK
@@ -138,11 +138,13 @@ def _warn(report: "ImportReport") -> ExitCode:
     if report.unknown_types:
         code = ExitCode.WARNINGS
         names = ", ".join(f"{printable(name)} ({count:,})" for name, count in report.unknown_types.items())
-        hint = (
-            report.other_tool
-            and f"these look like files of {report.other_tool}: runcard import {report.other_tool} PATH"
+        words = " ".join(map(shell_word, (report.other_tool or "", *paths)))
+        hint = f"these look like files of {report.other_tool}: runcard import {words}"
+        complain(
+            "Warning",
+            f"unknown types of records, which are not read: {names}",
+            hint=hint if report.other_tool else None,
         )
-        complain("Warning", f"unknown types of records, which are not read: {names}", hint=hint)
     for session in report.sessions:
         if session.error is not None:
             code = ExitCode.FAILED

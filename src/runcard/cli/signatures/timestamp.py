@@ -43,7 +43,7 @@ def command(
     if len(records) > 1 and (request is not None or response is not None):
         raise UsageError(
             "a request is about one record",
-            hint="stamp many at once with `runcard anchor STORE --request FILE`",
+            hint="name one; many are stamped at once by an anchor of their store: runcard anchor --help",
         )
     source = open_source(tsa=tsa, request=request, response=response, tsa_certs=tsa_certs)
     batch = Batch("records", None, as_json=as_json, json_list="records")

@@ -7,7 +7,7 @@ from typing import Any
 
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, StoreError, UsageError
-from runcard.files import check_relative, json_name, printable
+from runcard.files import check_relative, json_name, printable, shell_word
 from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
@@ -20,7 +20,11 @@ from runcard.store.find_record import open_record
 
 KINDS = (NOTE, TAG, EVALUATION, APPROVAL)
 
-_VALUES = {NOTE: ("text", "'TEXT'"), TAG: ("name", "NAME"), EVALUATION: ("value", "NAME=VALUE")}
+_VALUES = {
+    NOTE: ("text", "'checked by hand'"),
+    TAG: ("name", "reviewed"),
+    EVALUATION: ("value", "accuracy=0.93"),
+}  # what each is called, and an example
 
 _LONGEST = 64 * 1024  # characters of a remark; more belongs in a file
 
@@ -58,7 +62,7 @@ def amend(
     It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
     """
     use_masking_settings()
-    fields = _fields(kind, value)
+    fields = _fields(os.fspath(record), kind, value)
     text = None if comment is None else mask_text(comment).value
     who = mask_text(by or user_and_host()).value
     if sum(len(str(part)) for part in (value, comment, by)) > _LONGEST:
@@ -82,7 +86,7 @@ def amend(
     return replace(done, warnings=(*warnings, *done.warnings))
 
 
-def _fields(kind: str, value: str | None) -> JsonObject:
+def _fields(record: str, kind: str, value: str | None) -> JsonObject:
     if kind not in KINDS:
         raise UsageError(f"no such amendment: {printable(kind)}", hint=f"one of {', '.join(KINDS)}")
     if kind == APPROVAL:
@@ -90,7 +94,8 @@ def _fields(kind: str, value: str | None) -> JsonObject:
     if value is None or not value.strip():
         part, example = _VALUES[kind]
         raise UsageError(
-            f"the {part} of the {kind} is missing", hint=f"runcard amend RECORD {kind} {example}"
+            f"the {part} of the {kind} is missing",
+            hint=f"for example: runcard amend {shell_word(record)} {kind} {example}",
         )
     if kind == EVALUATION:
         return _evaluation(value)
@@ -128,5 +133,7 @@ def _about(amender: Amender, path: str) -> dict[str, str]:
     expected, now = amender.expected(name), amender.files.digest(name)
     if expected is None or now != expected:
         reason = "was taken out" if expected is None else "is not what it was"
-        raise StoreError(f"{printable(path)} {reason}", hint="see what `runcard verify` says")
+        raise StoreError(
+            f"{printable(path)} {reason}", hint=f"see all of it: runcard verify {shell_word(amender.path)}"
+        )
     return {"path": json_name(name).text, "digest": f"sha256:{expected}"}

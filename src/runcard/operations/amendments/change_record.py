@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.operations.checks.verify import damage_of
 from runcard.store import layout
 from runcard.store.locks import lock_folder
@@ -48,7 +48,7 @@ def check_changeable(record: Record) -> None:
     if is_url(record.path):
         raise StoreError(
             f"{printable(record.path)} cannot be changed: archives in object storage are never replaced",
-            hint=f"restore it first: runcard restore {printable(record.path)} --to DIR",
+            hint=f"restore it first: runcard restore {shell_word(record.path)} --to outputs",
         )
 
 

@@ -14,7 +14,7 @@ from runcard.documents import reader
 from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
-from runcard.files import decode_name, printable
+from runcard.files import decode_name, printable, shell_word
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
 from runcard.operations.amendments.document_migration import Migrated, prepare_migration
@@ -80,7 +80,7 @@ def _prepare_in_record(
     if not is_listed or amender.files.digest(path) != amender.expected(path):
         raise StoreError(
             f"{printable(name)} is not what it was when the record was closed",
-            hint="see all of it with `runcard verify`, or write the migrated document to another file with --output",
+            hint=f"see all of it with `runcard verify {shell_word(amender.path)}`, or write the migrated document to another file with --output",
         )
     return prepare_migration(name, to, kind, zone, limits)
 

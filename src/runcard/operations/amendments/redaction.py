@@ -15,7 +15,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.encoding import COMPACT, JsonObject, encode_json
 from runcard.errors import StoreError, UsageError
-from runcard.files import check_relative, failure, json_name, printable
+from runcard.files import check_relative, failure, json_name, printable, shell_word
 from runcard.files.globs import path_matches
 from runcard.masking import Masker, mask_data, mask_text, rule_names
 from runcard.observe.clock import Clock
@@ -182,7 +182,8 @@ class _Redactor:
     def _changed(self, path: str, now: str | None) -> StoreError:
         reason = "is missing" if now is None else "was changed since the record was closed"
         return StoreError(
-            f"{printable(path)} {reason}", hint="nothing was redacted; see all of it with `runcard verify`"
+            f"{printable(path)} {reason}",
+            hint=f"nothing was redacted; see all of it: runcard verify {shell_word(self._amender.path)}",
         )
 
     def _read(self, path: str) -> bytes:

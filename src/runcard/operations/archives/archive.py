@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.observe.clock import Clock, time_before
 from runcard.settings import ARTIFACTS_REMOTE, REMOTE_OUTPUTS, read_settings
 from runcard.store import layout
@@ -56,7 +56,7 @@ class ChangedRecordError(StoreError):
         place = f"{first.path}: " if first.path else ""
         super().__init__(
             f"{printable(record)} was changed since it was closed, and was not archived: {place}{first.message}",
-            hint=f"see all of it: runcard verify {printable(record)}; to archive it as it is, pass --force",
+            hint=f"see all of it: runcard verify {shell_word(record)}; to archive it as it is, pass --force",
         )
         self.verdict = verdict
 
@@ -243,13 +243,14 @@ def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) 
     """The result for a record that is archived already; raises StoreError when it is to go to another folder."""
     if is_url(record.path):
         raise StoreError(
-            f"{printable(record.path)} is an archive already", hint="restore it first: runcard restore"
+            f"{printable(record.path)} is an archive already",
+            hint=f"restore it first: runcard restore {shell_word(record.path)} --to outputs",
         )
     folder = layout.folder_of_archive(record.path)
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(
             f"{printable(record.path)} is an archive already",
-            hint=f"to archive it in another folder, restore it first: runcard restore {printable(record.path)}",
+            hint=f"to archive it in another folder, restore it first: runcard restore {shell_word(record.path)}",
         )
     return _archived_meanwhile(os.path.join(record.store or folder, record.name), folder)
 

@@ -98,7 +98,7 @@ def whence(
     if not made_by and not read_by:
         raise StoreError(
             f"no known record made or read {printable(target)}",
-            hint="records elsewhere are found after: runcard index FOLDER",
+            hint="records of a folder that was never used here are found after `runcard index` in it",
         )
     return Whence(f"sha256:{digest.hex()}", made_by, read_by, warning)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runcard.documents.findings import COMPLETE, INTACT, Finding, ledger_finding
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.ledger import LedgerKey
@@ -154,6 +154,6 @@ def _open_message(run: DirectoryRecord) -> str:
 
     status, remark = state_now(run.path, run.raw_document)
     if status == "interrupted":
-        command = f"runcard close {printable(run.path)}"
+        command = f"runcard close {shell_word(run.path)}"
         return f"the run was interrupted and is not closed: {remark}; to close it: {command}"
     return f"the run is not closed: {remark or 'it is still running'}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, json_name, printable, write_atomic
+from runcard.files import failure, json_name, printable, shell_word, write_atomic
 from runcard.plans.analysis.branch_states import MethodBranches
 from runcard.plans.branch_evidence import branch_runs
 from runcard.plans.freshness import stale_warnings
@@ -132,7 +132,7 @@ def _default_spec(plan: Plan) -> str:
     if not os.path.lexists(file):
         raise StoreError(
             f"{printable(file)} does not exist",
-            hint="run `runcard plan skeleton` to write it, or pass the spec",
+            hint=f"to write it: runcard plan skeleton {shell_word(plan.source)}; or pass the spec",
         )
     return file
 

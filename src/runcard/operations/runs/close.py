@@ -4,7 +4,7 @@ import errno
 import os
 
 from runcard.errors import StoreError
-from runcard.files import printable, read_regular
+from runcard.files import printable, read_regular, shell_word
 from runcard.recording.closing import CloseResult, close_dead_run
 from runcard.recording.record_signature import sign_at_closing
 from runcard.store import layout
@@ -46,7 +46,7 @@ def _directory(run: str) -> str:
     if record.is_archived:
         raise StoreError(
             f"{printable(record.path)} is archived, so it is closed",
-            hint=f"to see it: runcard show {printable(record.path)}",
+            hint=f"to see it: runcard show {shell_word(record.path)}",
         )
     return record.path
 

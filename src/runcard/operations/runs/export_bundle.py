@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runcard.digests import sha256_bytes
 from runcard.documents.run.fields import RunFields
 from runcard.errors import StoreError
-from runcard.files import failure, printable
+from runcard.files import failure, printable, shell_word
 from runcard.operations.checks.show import ShownRun, show_run
 from runcard.store import layout
 from runcard.store.archives.bundles.pack import pack
@@ -77,5 +77,5 @@ def _check_intact(run: Record) -> None:
     if (problem := first_problem(verify_record(run))) is not None:
         raise StoreError(
             f"{printable(run.path)} was changed since it was closed: {problem}",
-            hint=f"check it with: runcard verify {printable(run.path)}",
+            hint=f"check it with: runcard verify {shell_word(run.path)}",
         )

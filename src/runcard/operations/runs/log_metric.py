@@ -4,6 +4,7 @@ import os
 import warnings
 
 from runcard.errors import RuncardWarning, StoreError, UsageError
+from runcard.files import shell_word
 from runcard.recording.current_run import current_run
 from runcard.recording.recorder import events_of
 
@@ -17,7 +18,7 @@ def log_metric(name: str, value: float | str, step: int | None = None) -> str:
     if not os.environ.get("RUNCARD_RUN_DIR"):
         raise StoreError(
             "this is not a recorded command: RUNCARD_RUN_DIR is not set",
-            hint="run it with `runcard run -- COMMAND`",
+            hint=f"call it inside of a recorded command: runcard run -- runcard log-metric {shell_word(name)} {value}",
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuncardWarning)

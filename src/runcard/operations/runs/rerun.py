@@ -26,7 +26,7 @@ from runcard.documents.run.inputs import input_entries, input_path
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.observe.notebook import NOTEBOOK
 from runcard.operations.checks.show import ShownRun, show_run
 from runcard.operations.checks.verify import damage_of
@@ -286,7 +286,7 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
         return str(directory)
     raise StoreError(
         "a command cannot run inside of a record, and where this one ran is not known for certain",
-        hint=f"change to the directory of its program, then: runcard rerun {printable(os.path.abspath(record.path))}",
+        hint=f"change to the directory of its program, then: runcard rerun {shell_word(os.path.abspath(record.path))}",
     )
 
 
@@ -316,11 +316,13 @@ def _check_can_run(shown: ShownRun) -> None:
     if shown.status == "running":
         raise StoreError(f"{name} is still running", hint="wait until it has ended")
     if not RunFields(document).command:
-        raise StoreError(f"{name} has no command", hint="record it with `runcard run -- COMMAND`")
+        raise StoreError(
+            f"{name} has no command", hint="only the run of a command or of a program can be run again"
+        )
     if was_masked(document, "command"):
         raise StoreError(
             f"the command of {name} contained a secret, which was masked",
-            hint="pass the secret in an environment variable, and run it again with `runcard run`",
+            hint="pass the secret in an environment variable, and record the command again",
         )
 
 
@@ -338,7 +340,7 @@ def _command(shown: ShownRun) -> tuple[Sequence[str], dict[str, str]]:
     if kind is ProgramKind.WORKER:
         raise StoreError(
             f"{name} was recorded in a worker process of multiprocessing, whose command starts nothing by itself",
-            hint="run the whole program again with `runcard run -- COMMAND`",
+            hint="run the whole program again",
         )
     return command, {}
 
@@ -348,7 +350,7 @@ def _notebook_command(shown: ShownRun) -> tuple[Sequence[str], dict[str, str]]:
     if not stated:
         raise StoreError(
             f"{name} was recorded in a notebook whose file is not known",
-            hint="run its cells again, or: runcard run -- jupyter execute NOTEBOOK.ipynb",
+            hint="run its cells again",
         )
     if not os.path.isfile(stated):
         raise StoreError(

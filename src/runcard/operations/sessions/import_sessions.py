@@ -152,7 +152,7 @@ def import_sessions(  # noqa: PLR0913 - one for each option of the command
     report = ImportReport()
     sessions = _find(tool, [os.fspath(path) for path in paths], session, report, prices, progress)
     if paths or everywhere or session is not None or tool in TEAM_TOOLS:
-        wanted = sessions if session is None else _named(sessions, session)
+        wanted = sessions if session is None else _named(tool, sessions, session)
     else:
         wanted = _started_here(sessions, SESSION_TOOLS[tool].TITLE)
     start = None if since is None else round(since.timestamp() * 1000)
@@ -278,14 +278,14 @@ def _find(
     return sorted(sessions, key=lambda each: each.ended)
 
 
-def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:
+def _named(tool: str, sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:
     """The session with this id, or the only one whose id begins with it."""
     exact = [each for each in sessions if each.files.session == name]
     found = exact or [each for each in sessions if each.files.session.startswith(name)]
     if len(found) == 1:
         return found
     if not found:
-        hint = "`runcard costs --source TOOL --by session` lists the sessions of a tool"
+        hint = f"list them: runcard costs --source {tool} --by session"
         raise NoSessionsError(f"no session {printable(name)} found", hint=hint)
     error = StoreError(f"{len(found)} sessions begin with {printable(name)}", hint="name more of its id")
     error.details = tuple(printable(each.files.session) for each in found[:10])

@@ -12,7 +12,7 @@ from runcard import settings as known
 from runcard.documents.session.live_events import SESSION_ENDED
 from runcard.encoding import Limits, decode_json
 from runcard.errors import RuncardError, StoreError, UsageError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.operations.checks.load import STDIN, read_document
 from runcard.operations.sessions.close_session import NoInstancesError, close_dead_session
 from runcard.operations.sessions.collect import CollectedSession, check_allowed
@@ -73,7 +73,7 @@ def _directory(word: str | None, artifacts: str | None) -> str:
         if not folder:
             raise StoreError(
                 f"no session is named, and {SESSION_DIR} is not set",
-                hint="pass --session ID, or start one with `runcard session start`",
+                hint="pass --session with its id, or start one: runcard session start team-1",
             )
         return os.path.abspath(folder)
     store = os.path.abspath(read_settings({known.ARTIFACTS_DIR: artifacts})[known.ARTIFACTS_DIR])
@@ -81,7 +81,7 @@ def _directory(word: str | None, artifacts: str | None) -> str:
     if live is None:
         raise StoreError(
             f"no session {printable(word)} is open in {printable(store)}",
-            hint="name the store with --artifacts, or start it with `runcard session start`",
+            hint=f"name its store with --artifacts, or start it: runcard session start {shell_word(word)}",
         )
     return live
 

@@ -7,7 +7,7 @@ from runcard.documents.anchor import LARGEST_PROOF, Leaf, make_proof, parse_leaf
 from runcard.documents.findings import record_finding
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, MachineError, StoreError
-from runcard.files import failure, printable, read_file, write_atomic
+from runcard.files import failure, printable, read_file, shell_word, write_atomic
 from runcard.operations.checks.verify_result import Verified
 from runcard.operations.signatures.anchor import record_leaf
 from runcard.signing.timestamp_token import split_replies
@@ -52,7 +52,7 @@ def write_proof(store: str | os.PathLike[str], word: str, output: str | None = N
     if best is None:
         raise StoreError(
             f"no time-stamped anchor of {printable(folder)} has {printable(record.path)}",
-            hint="anchor the store first: `runcard anchor STORE --tsa URL`",
+            hint=f"anchor the store first: runcard anchor {shell_word(folder)}; its time-stamp needs --tsa, or the setting timestamp.authority",
         )
     _, stored, index, data = best
     replies = list(split_replies(stored.replies() or b""))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.operations.amendments.change_record import change_record, check_changeable
 from runcard.operations.checks.verify import damage_of
 from runcard.recording.record_signature import add_signature, configured_signer
@@ -59,7 +59,7 @@ def sign(record: str | os.PathLike[str], signer: Signer) -> SignedRecordResult:
     if not source.is_archived and (damage := damage_of(source.path, except_for=is_cut_line)) is not None:
         raise StoreError(
             f"{printable(source.path)} was not signed, because it fails verification: {damage}",
-            hint="see all of it with `runcard verify`",
+            hint=f"see all of it: runcard verify {shell_word(source.path)}",
         )
 
     def add(directory: str) -> SignedRecordResult:

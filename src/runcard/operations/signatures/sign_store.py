@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from runcard.documents.ledger_statement import make_ledger_statement
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError
-from runcard.files import failure, printable, write_atomic
+from runcard.files import failure, printable, shell_word, write_atomic
 from runcard.observe.clock import Clock
 from runcard.operations.checks.verify import damage_of
 from runcard.signing.envelope import sign_statement
@@ -53,7 +53,7 @@ def sign_store(store: str | os.PathLike[str], signer: Signer) -> SignedStoreResu
     if (damage := damage_of(path, except_for=is_cut_line)) is not None:
         raise StoreError(
             f"{printable(path)} was not signed, because it fails verification: {damage}",
-            hint="see all of it with `runcard verify`",
+            hint=f"see all of it: runcard verify {shell_word(path)}",
         )
     with Ledger(path), LedgerIndex(path) as index:
         return _signed(path, index, signer)

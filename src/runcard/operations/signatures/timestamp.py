@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
-from runcard.files import failure, printable, read_regular
+from runcard.files import failure, printable, read_regular, shell_word
 from runcard.operations.amendments.change_record import change_record, check_changeable
 from runcard.operations.checks.verify import damage_of
 from runcard.operations.signatures.time_authority import (
@@ -60,7 +60,7 @@ def timestamp(record: str | os.PathLike[str], source: TimestampSource) -> Timest
     if not found.is_archived and (damage := damage_of(found.path)) is not None:
         raise StoreError(
             f"{printable(found.path)} was not time-stamped, because it fails verification: {damage}",
-            hint="see all of it with `runcard verify`",
+            hint=f"see all of it: runcard verify {shell_word(found.path)}",
         )
     heads = list(_heads(found))
     if source.is_only_request:

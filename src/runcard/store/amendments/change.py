@@ -21,7 +21,7 @@ from runcard.documents import chain, reader
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import failure, json_name, printable, read_regular, write_atomic
+from runcard.files import failure, json_name, printable, read_regular, shell_word, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
@@ -112,11 +112,14 @@ class Amender:
     def _check(self) -> None:
         generation = self.document.get("generation")
         if isinstance(generation, dict) and generation.get("status") == "running":
-            raise StoreError(f"{printable(self.path)} is not closed", hint="close it first: runcard close")
+            raise StoreError(
+                f"{printable(self.path)} is not closed",
+                hint=f"close it first: runcard close {shell_word(self.path)}",
+            )
         if not self.is_session and os.path.lexists(layout.open_mark(self.path)):  # which holds all its events
             raise StoreError(
                 f"closing {printable(self.path)} was not finished",
-                hint="finish it first: runcard close",
+                hint=f"finish it first: runcard close {shell_word(self.path)}",
             )
         checked = self.amendments.check(self.sealed)
         if checked is not None and checked.faults:
@@ -126,7 +129,7 @@ class Amender:
     def _refused(self, reason: str) -> StoreError:
         return StoreError(
             f"{printable(self.path)} was changed since it was closed: {reason}",
-            hint="see all of it with `runcard verify`; only an intact record can be amended",
+            hint=f"only an intact record can be amended; see all of it: runcard verify {shell_word(self.path)}",
         )
 
     @cached_property
@@ -310,7 +313,7 @@ def _document(record: str, metadata: bytes) -> JsonObject:
     if not isinstance(document, dict):
         raise StoreError(
             f"cannot read the {layout.METADATA} of {printable(record)}",
-            hint="see what `runcard verify` says",
+            hint=f"see all of it: runcard verify {shell_word(record)}",
         )
     kind = TEAM if detect(document) is TEAM else GENERATION
     return reader.valid_parts(reader.parse_document(metadata, kind=kind.name))  # hostile parts are left out

@@ -26,6 +26,7 @@ from runcard.files import (
     open_directory,
     printable,
     read_regular,
+    shell_word,
     write_atomic,
 )
 from runcard.files.temporary_files import remove_temporary_files_in
@@ -185,7 +186,7 @@ class ArchiveFolder:
         except InvalidDocument as error:
             raise StoreError(
                 f"{printable(self.index)} is damaged: {error.report.errors[0].message}",
-                hint=f"see all that is wrong: runcard validate {printable(self.index)}; mend it, or put a copy back. The archives are not affected",
+                hint=f"see all that is wrong: runcard validate {shell_word(self.index)}; mend it, or put a copy back. The archives are not affected",
             ) from error
         if not isinstance(read, ArchiveIndex):
             raise StoreError(f"{printable(self.index)} is not an index of archives", hint="put a copy back")

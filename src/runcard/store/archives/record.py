@@ -31,6 +31,7 @@ from runcard.files import (
     read_file,
     read_regular,
     read_stream,
+    shell_word,
     write_atomic,
 )
 from runcard.settings import ARTIFACTS_MAX_SIZE, read_settings
@@ -343,7 +344,7 @@ class ArchivedRecord(Record):
     def damaged(self, path: str) -> StoreError:
         return StoreError(
             f"{printable(path)} in {printable(self.path)} is not what was archived",
-            hint="see everything that is wrong with the archive with `runcard verify`",
+            hint=f"see all that is wrong with it: runcard verify {shell_word(self.path)}",
         )
 
     def document(self, limits: Limits | None = None) -> Team | Generation:

@@ -5,19 +5,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runcard.errors import StoreError, UsageError
-from runcard.files import check_relative, failure, printable
+from runcard.files import check_relative, failure, printable, shell_word
 from runcard.store import layout
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
 from runcard.store.verification import Verdict, verify_record
 
-_TO_DIRECTORY = "name the directory it goes into: runcard restore --to DIR"
+
+def _to_directory(record: ArchivedRecord) -> str:
+    return f"name the directory it goes into: runcard restore {shell_word(record.path)} --to restored"
 
 
 def no_store(record: ArchivedRecord) -> UsageError:
     """The error to raise about an archive that belongs to no store."""
     return UsageError(
-        f"{printable(record.path)} is not in a store, and no ledger of a store has it", hint=_TO_DIRECTORY
+        f"{printable(record.path)} is not in a store, and no ledger of a store has it",
+        hint=_to_directory(record),
     )
 
 
@@ -26,14 +29,14 @@ def check_name(record: ArchivedRecord) -> None:
     if record.name != layout.archived_name(record.path):
         raise StoreError(
             f"{printable(record.path)} holds a record of another name, {printable(record.name)}",
-            hint=_TO_DIRECTORY,
+            hint=_to_directory(record),
         )
 
 
 def check_archive(record: ArchivedRecord, verdict: Verdict, *, force: bool = False) -> None:
     """Refuse an archive that must not be unpacked; `force` allows a record that was changed before it was archived."""
     contents = record.scan()
-    hint = f"see everything that is wrong with it: runcard verify {printable(record.path)}"
+    hint = f"see everything that is wrong with it: runcard verify {shell_word(record.path)}"
     if check_relative(record.name) or record.name.startswith("."):
         message = f"the archive is refused: a record cannot be called {printable(record.name)}"
         raise StoreError(message, hint=hint)

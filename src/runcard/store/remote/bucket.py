@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.extras import missing_package
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.store.remote.urls import ObjectUrl
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _MEANINGS = {
     "AccessDenied": ("access denied", "check what these credentials may do in this bucket"),
     "InvalidRange": (
         "the object is shorter than its index says",
-        "see all that is wrong with it: runcard verify URL",
+        "see all that is wrong with it: runcard verify {url}",
     ),
     "MethodNotAllowed": ("the object is protected", "it can be deleted when its retention has ended"),
     "SlowDown": ("the server asks for fewer requests", "try again later"),
@@ -311,7 +311,8 @@ def _failure(error: Exception, url: ObjectUrl, doing: str) -> RuncardError:
         )
     if isinstance(error, PreconditionError):
         return ChangedObjectError(
-            f"{printable(str(url))} was replaced while it was read", hint="verify it: runcard verify URL"
+            f"{printable(str(url))} was replaced while it was read",
+            hint=f"verify it: runcard verify {shell_word(str(url))}",
         )
     text = str(error)
     code, status = _CODE.search(text), _STATUS.search(text)
@@ -331,5 +332,6 @@ def server_failure(url: ObjectUrl, doing: str, code: str | None, status: int | N
             "no answer from the server, or no credentials",
             "check the network, the URL and the credentials in the environment",
         )
+    hint = hint.format(url=shell_word(str(url)))
     kind = StoreError if code == "NoSuchBucket" else MachineError if code or status else NoAnswerError
     return kind(f"cannot {doing} {printable(str(url))}: {reason}", hint=hint)

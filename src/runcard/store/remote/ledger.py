@@ -26,7 +26,7 @@ from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record
 from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.parallel.calls import CallThreads
 from runcard.store.ledger import LedgerEntry, entry_in, host_name
 from runcard.store.remote.bucket import Bucket, ObjectState, bucket_of
@@ -74,7 +74,7 @@ class RemoteLedger:
         if line is None:
             raise StoreError(
                 f"the last segment of {self._name} in {printable(str(self._folder))} is damaged",
-                hint=f"see all that is wrong: runcard verify {printable(str(self._folder))}",
+                hint=f"see all that is wrong: runcard verify {shell_word(str(self._folder))}",
             )
         return Head(self._name, line["seq"], line["hash"])
 

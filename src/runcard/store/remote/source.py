@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runcard.errors import MachineError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.parallel.calls import CallThreads
 from runcard.store.remote.bucket import bucket_of
 from runcard.store.remote.urls import ObjectUrl
@@ -121,7 +121,7 @@ class RemoteSource:
         if size != self.size:
             raise StoreError(
                 f"{printable(str(self._url))} has {size:,} bytes, and its index says {self.size:,}",
-                hint=f"see all that is wrong with it: runcard verify {printable(str(self._url))}",
+                hint=f"see all that is wrong with it: runcard verify {shell_word(str(self._url))}",
             )
         self._etag = self._etag or etag
 
@@ -158,7 +158,7 @@ def missing_archive(url: ObjectUrl) -> StoreError:
     """The error to raise about an archive that is not there."""
     return StoreError(
         f"{printable(str(url))} does not exist",
-        hint=f"list what is there: runcard index {printable(str(url.folder))}",
+        hint=f"list what is there: runcard index {shell_word(str(url.folder))}",
     )
 
 

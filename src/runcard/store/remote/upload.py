@@ -11,7 +11,7 @@ from functools import partial
 
 from runcard.encoding import COMPACT, JsonObject, decode_json, encode_json
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.parallel.progress import Progress
 from runcard.store import layout
 from runcard.store.archives.member_index import encode_offsets, written_path
@@ -74,7 +74,7 @@ class Uploader:
         if host not in {None, host_name()}:
             raise OtherUploadError(
                 f"{printable(str(url))} exists already: {printable(host or '')} archived it. Nothing was changed here",
-                hint="compare the two with `runcard verify`; then delete yours, or archive it to another URL",
+                hint=f"compare yours with it, which `runcard verify {shell_word(str(url))}` shows; then delete yours, or archive it to another URL",
             )
         if _digest(index) != contents.sha256:
             raise StoreError(
@@ -133,7 +133,7 @@ class Uploader:
         if (again.sha256, again.tar_sha256) != (contents.sha256, contents.tar_sha256) or again.problems:
             raise StoreError(
                 f"{printable(str(url))} cannot be read back as it was written",
-                hint="the record was left alone; see what is there: runcard verify URL",
+                hint=f"the record was left alone; see what is there: runcard verify {shell_word(str(url))}",
             )
 
 

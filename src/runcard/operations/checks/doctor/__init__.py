@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.operations.checks.config import config
 from runcard.operations.checks.doctor import machine
 from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
@@ -219,7 +219,7 @@ def _about_store(store: StoreState) -> Iterator[DoctorWarning]:
         yield DoctorWarning(
             f"{sessions} not closed and the process is gone: {printable(store.dead_sessions[0])}"
             + (" and others" if count > 1 else ""),
-            f"close it: runcard close {printable(store.dead_sessions[0])}",
+            f"close it: runcard close {shell_word(store.dead_sessions[0])}",
         )
     if store.problem is not None:
         yield DoctorWarning(f"the store {path} cannot be read as a whole: {printable(store.problem)}")

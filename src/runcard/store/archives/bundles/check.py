@@ -42,7 +42,7 @@ def _is_kept(path: str) -> bool:
 def _manifest_data(contents: ArchiveContents) -> bytes:
     data = contents.read(MANIFEST)
     if data is None:
-        raise refused(f"it has no {MANIFEST}", hint="`runcard export RUN --to bundle` makes bundles")
+        raise refused(f"it has no {MANIFEST}", hint="how to make a bundle: runcard export --help")
     return data
 
 
