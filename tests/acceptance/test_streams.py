@@ -189,7 +189,8 @@ def test_who_asks_for_json_gets_the_error_in_it(tmp_path: Path) -> None:
         1,
         {
             "error": f"{tmp_path / 'nowhere'} does not exist",
-            "hint": "name a record by its path, its id or the name of its directory",
+            "hint": "name a record by its path, its id or the name of its directory; "
+            "to list those of all folders: runcard ls",
         },
     )
     assert done.messages.startswith("Error: ")

@@ -246,8 +246,10 @@ def test_what_is_no_record_is_an_error(
     (tmp_path / "file.txt").touch()
     done = cli(command[0], tmp_path / name, *command[1:])
     assert (done.code, done.out) == (1, "")
+    more = "; to list those of all folders: runcard ls" if name == "nowhere" else ""
     assert done.err == (
-        f"Error: {tmp_path / name} {what}\n  hint: name a record by its path, its id or the name of its directory\n"
+        f"Error: {tmp_path / name} {what}\n"
+        f"  hint: name a record by its path, its id or the name of its directory{more}\n"
     )
 
 

@@ -1,5 +1,7 @@
 """Every command there is, those of groups included, by what the user types after `runcard`."""
 
+import re
+
 import click
 
 from runcard.cli.app import root
@@ -18,3 +20,10 @@ def _below(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
 
 
 EVERY_COMMAND = _below(root)
+
+_COMMAND = re.compile(r"`runcard ([a-z-][^`]*)`|(?:: |^)runcard ([a-z].*?)(?=$|; |, or |, and |, too)")
+
+
+def commands_in(hint: str) -> list[str]:
+    """The commands that a hint names, without `runcard`: in backticks, or after a colon."""
+    return [quoted or plain for quoted, plain in _COMMAND.findall(hint)]

@@ -10,10 +10,9 @@ import click
 import pytest
 
 import runcard
-from cli.commands import EVERY_COMMAND
+from cli.commands import EVERY_COMMAND, commands_in
 
 PACKAGE = Path(runcard.__path__[0])
-COMMAND = re.compile(r"`runcard ([a-z][^`]*)`|(?:: |^)runcard ([a-z].*?)(?=$|; |, or |, and |, too)")
 VALUE = "value"  # what stands for a part that is known at run time
 
 
@@ -48,10 +47,10 @@ WITHOUT_PATHS = (
 )  # these layers name the command for a document, and do not know its path
 COMMANDS = sorted(
     {
-        (f"{module.relative_to(PACKAGE)}:{line}", next(filter(None, found)))
+        (f"{module.relative_to(PACKAGE)}:{line}", command)
         for module in PACKAGE.rglob("*.py")
         for line, text in hints(module)
-        for found in COMMAND.findall(text)
+        for command in commands_in(text)
     }
 )
 

@@ -11,6 +11,7 @@ from conftest import Cli
 from documents.samples import CORPUS
 from plans.projects import RUBY, SOURCE, RubyProject
 from plans.test_writing import WRITTEN_BY_HAND, lines_changed
+from runcard.extras import install_hint
 
 
 def test_a_good_plan(cli: Cli, project: RubyProject) -> None:
@@ -176,7 +177,7 @@ class TestTargets:
                 cached.cache_clear()
         code, found, hints = self.checked(cli, project, class_="Gone")
         assert (code, found) == (2, {"errors": [], "warnings": ["target.unchecked"]})
-        assert "runcard[ruby]" in hints
+        assert install_hint("ruby") in hints
 
 
 class TestLooseDocuments:

@@ -24,6 +24,7 @@ _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # similar names in a hint
 _MOST_CANDIDATES = 10  # records that match a word
+_LIST = "to list those of all folders: runcard ls"
 
 _Order = tuple[datetime, int, datetime, str]
 
@@ -190,7 +191,7 @@ def _latest(word: str, stores: list[StoreSearch], before: int) -> RecordMatch:
     if not count:
         raise StoreError(
             f"{printable(word)}: there are no records in {places}",
-            hint="name a record by its path, or change to the directory of its store",
+            hint=f"change to the folder of the records, or name one by its path; {_LIST}",
         )
     held = "is only one record" if count == 1 else f"are only {count:,} records"
     oldest = printable(word.rpartition("~")[0]) + (f"~{count - 1}" if count > 1 else "")
@@ -224,7 +225,7 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
     else:
         newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
         verb = "is" if len(newest) == 1 else "are"
-        hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else HINT
+        hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else f"{HINT}; {_LIST}"
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 

@@ -434,9 +434,15 @@ def not_a_record(path: str) -> StoreError:
     if not os.path.lexists(path):
         return StoreError(f"{printable(path) or repr('')} does not exist", hint=HINT)
     if not os.path.isdir(path):
-        return StoreError(f"{printable(path)} is a file, not a record", hint=HINT)
+        return StoreError(f"{printable(path)} is a file, not a record", hint=hint_about_file(path) or HINT)
     message = f"{printable(path)} is not a record: it has no {layout.METADATA}"
     return StoreError(message, hint=_record_below(path) or experiment_hint(path) or HINT)
+
+
+def hint_about_file(path: str) -> str | None:
+    """The hint for a file of a closed record that was named instead of the record."""
+    folder = layout.sealed_record(path) if os.path.isfile(path) else None
+    return folder and f"it is a file of a record: runcard show {shell_word(os.path.relpath(folder))}"
 
 
 def experiment_hint(word: str) -> str | None:

@@ -371,7 +371,7 @@ def test_the_files_of_another_tool_are_named_as_such(cli: Cli, tmp_path: Path) -
     file = claude(tmp_path, said("Hi", 0), reply("msg_1", 1, text("x")))
     outcome = cli("import", "codex", file)
     assert outcome.code == 2
-    assert "hint: these look like files of claude-code: runcard import claude-code PATH" in outcome.err
+    assert f"hint: these look like files of claude-code: runcard import claude-code {file}\n" in outcome.err
 
 
 def test_artifacts_that_are_a_file_get_an_error_with_a_hint(cli: Cli, tmp_path: Path) -> None:

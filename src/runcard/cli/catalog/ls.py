@@ -35,7 +35,7 @@ _COST_COLUMNS = ("known_cost", "at_least")  # in CSV, for what a table says with
 _EMPTY = {  # what makes the first one
     "records": "no records yet; to make one: runcard run -- echo hello; for a tour: runcard demo",
     "runs": "no runs yet; to make one: runcard run -- echo hello",
-    "sessions": "no sessions yet; to keep those of an agent tool: runcard import claude-code",
+    "sessions": "no sessions yet; to keep those of Claude Code: runcard import claude-code --all",
     "plans": "no plans yet; how to make one: runcard plan pipeline --help",
     "experiments": "no experiments yet; to make one: runcard experiment create personas",
 }

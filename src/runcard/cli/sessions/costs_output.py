@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.printing import complain, say_text
+from runcard.cli.printing import complain, say_note, say_text
 from runcard.cli.verbosity import is_quiet
 from runcard.files import printable
 from runcard.operations.sessions.costs import CostReport
@@ -31,6 +31,8 @@ def print_table(report: "CostReport | RecordCosts", by: tuple[str, ...], since: 
             if files is None
             else f"no calls{when} in {among}{counted(files.files, 'file')}"
         )
+        if files is None:
+            say_note("to add up the session files of agent tools: runcard costs --source all")
         return
     rows = [_row(tuple(group.key.values()), group.totals) for group in report.groups] if by else []
     lines = costs_table(by, rows, _row((), report.totals), _columns())

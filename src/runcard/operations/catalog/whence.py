@@ -85,7 +85,7 @@ def whence(
     """
     if (target is None) == (commit is None):
         raise UsageError(
-            "name a FILE or a DIGEST, or pass --commit", hint="for example: runcard whence report.pdf"
+            "name a FILE or a DIGEST, or pass --commit", hint="how to name one: runcard whence --help"
         )
     with open_catalog(stores, catalog) as database:
         if target is None:

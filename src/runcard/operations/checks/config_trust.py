@@ -43,7 +43,7 @@ def trust_file(path: str | None = None) -> TrustedFile:
         where = "here" if path is None else f"at {printable(path)}"
         raise StoreError(
             f"there is no settings file of a project {where}",
-            hint=f"it is {RUNCARD_TOML}, or {PYPROJECT_TOML} with a table [tool.runcard]",
+            hint=f"it is {RUNCARD_TOML}, or {PYPROJECT_TOML} with a table [tool.runcard]; all settings: runcard config",
         )
     allowed = tuple(Settings({}, os.environ, file).values_needing_trust())
     is_new = not is_trusted(file)

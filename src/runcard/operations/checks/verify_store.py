@@ -23,7 +23,7 @@ from runcard.operations.checks.verify_directories import (
 from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
 from runcard.store.ledger_index import LedgerIndex, RecordKeys
-from runcard.store.record import DirectoryRecord, Progress
+from runcard.store.record import DirectoryRecord, Progress, hint_about_file
 from runcard.store.signatures import read_ledger_signatures
 from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
 from runcard.store.verification.lost_runs import verify_open_marks
@@ -45,7 +45,7 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
             records, others = _records_in(folder, is_root=folder == root)
         except RuncardError as error:
             is_any_found = has_results = True
-            yield Verified(folder, _without_records(unreadable(folder, error)))
+            yield Verified(folder, _without_records(unreadable(folder, error)), hint=hint_about_file(folder))
             continue
         folders += [path for path in reversed(others) if not _is_hidden(path)]
         if records or _is_store(folder, is_named=folder == root):
