@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 # Bytecode is written even if PYTHONDONTWRITEBYTECODE is set: the tests start thousands of processes.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto
 
-.PHONY: help demo check test test-long test-all tools lint bench docs clean
+.PHONY: help demo check test test-long test-all tools lint bench docs dist clean
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -54,6 +54,9 @@ bench: $(READY) ## compare the speed with other programs
 
 docs: $(READY) ## run every sample in README.md and docs/
 	$(PYTEST) tests/docs --no-header -q $(ARGS)
+
+dist: $(READY) ## wheel and sdist in dist/: the same bytes for the same commit
+	time=$$(git log -1 --format=%ct) && SOURCE_DATE_EPOCH=$$time $(BIN)/python -m hatchling build --clean
 
 clean: ## remove .venv and all caches
 	rm -rf $(VENV) .venv-bench .venv-validators .clients .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
