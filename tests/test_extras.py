@@ -60,6 +60,14 @@ def test_without_its_origin_the_packages_are_named(monkeypatch: pytest.MonkeyPat
     assert names == {"tree-sitter", "tree-sitter-ruby"}
 
 
+def test_a_source_that_was_never_installed_is_named_as_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_: str) -> Distribution:
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr("importlib.metadata.distribution", nothing)
+    assert shlex.split(extras.install_command("web"))[-1] == "runcard[web]"
+
+
 def test_a_commit_and_an_archive_are_installed_from_again(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, GIT)
     wanted = "runcard[sign] @ git+https://example.org/r.git@4be1"

@@ -75,6 +75,13 @@ def test_the_commands_name_this_runcard(here: Path) -> None:
     assert {command.split()[0] for command in commands(by_name)} == {"runcard"}
 
 
+def test_another_runcard_in_the_path_is_not_meant(here: Path) -> None:
+    (here / "runcard").write_text("#!/bin/sh\n")
+    (here / "runcard").chmod(0o755)
+    screen = typed(here, str(SCRIPT), f"{here}:{os.defpath}")
+    assert {command.split()[0] for command in commands(screen)} == {str(SCRIPT)}
+
+
 def test_started_as_a_module_it_names_the_script_beside_python(here: Path) -> None:
     screen = typed(here, f"{shlex.quote(sys.executable)} -m runcard")
     assert {command.split()[0] for command in commands(screen)} == {str(SCRIPT)}
