@@ -34,7 +34,7 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
 _NOT_CHECKED = "Not checked: a signature or a time-stamp proves nothing until it is checked."
 _TIMESTAMPED = "Time-stamped means that a record existed by then, says an authority that you trust. This does not prove who made it, nor how old it was."
 _UNKNOWN_AUTHORITY = "Time-stamped by an authority that nobody vouches for here: anyone can be one. Name the certificates that you trust with --tsa-certs FILE."
-_NOT_TIMESTAMPED = "Not time-stamped: only clocks that the maker of a record could set say when it was made."
+_NOT_TIMESTAMPED = "Not time-stamped: the only evidence of the date is the recorder's own clock."
 
 
 class VerifyReport:

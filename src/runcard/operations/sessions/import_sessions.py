@@ -287,7 +287,9 @@ def _named(sessions: Sequence[FoundSession], name: str) -> list[FoundSession]:
     if not found:
         hint = "`runcard costs --source TOOL --by session` lists the sessions of a tool"
         raise NoSessionsError(f"no session {printable(name)} found", hint=hint)
-    error = StoreError(f"{len(found)} sessions begin with {printable(name)}", hint="name more of its id")
+    error = StoreError(
+        f"{len(found)} sessions begin with {printable(name)}", hint="use a longer prefix of the id"
+    )
     error.details = tuple(printable(each.files.session) for each in found[:10])
     raise error
 
