@@ -177,6 +177,8 @@ def _words(verdict: "Verdict") -> str:
         signed = "NOT SIGNED AS REQUIRED" if "signer" in kinds else signed
         timestamped = "NOT TIME-STAMPED AS REQUIRED" if "authority" in kinds else timestamped
         return f"{words}, {signed}, {timestamped}"
+    if has_failed and verdict.intact and verdict.complete:  # a store, whose ledger is signed by somebody else
+        return "the store is intact and complete, but its ledger is NOT SIGNED AS REQUIRED"
     if has_failed:
         word, *rest = words.split(" ")
         words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])
