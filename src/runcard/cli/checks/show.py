@@ -8,7 +8,6 @@ from runcard.cli.exit_codes import ExitCode
 from runcard.cli.printing import complain, say, say_json
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.files import printable
 
 if TYPE_CHECKING:
     from runcard.documents.run.input_state import InputState
@@ -63,7 +62,7 @@ def _warn_of_damage(shown: "ShownRun | ShownSession") -> int:
     if shown.is_open or (damage := shown_damage(shown.record, shown.document, shown.amendments)) is None:
         return ExitCode.OK
     sys.stdout.flush()
-    complain("Warning", damage, hint=f"run `runcard verify {printable(shown.path)}` for all findings")
+    complain("Warning", damage, hint="see all of it with `runcard verify`")
     return ExitCode.WARNINGS
 
 

@@ -80,7 +80,7 @@ def _prepare_in_record(
     if not is_listed or amender.files.digest(path) != amender.expected(path):
         raise StoreError(
             f"{printable(name)} is not what it was when the record was closed",
-            hint=f"run `runcard verify {printable(amender.path)}` for all findings, or write the migrated document to another file with --output",
+            hint="see all of it with `runcard verify`, or write the migrated document to another file with --output",
         )
     return prepare_migration(name, to, kind, zone, limits)
 

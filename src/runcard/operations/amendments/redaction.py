@@ -182,8 +182,7 @@ class _Redactor:
     def _changed(self, path: str, now: str | None) -> StoreError:
         reason = "is missing" if now is None else "was changed since the record was closed"
         return StoreError(
-            f"{printable(path)} {reason}",
-            hint=f"nothing was redacted; run `runcard verify {printable(self._amender.path)}` for all findings",
+            f"{printable(path)} {reason}", hint="nothing was redacted; see all of it with `runcard verify`"
         )
 
     def _read(self, path: str) -> bytes:

@@ -56,7 +56,7 @@ class ChangedRecordError(StoreError):
         place = f"{first.path}: " if first.path else ""
         super().__init__(
             f"{printable(record)} was changed since it was closed, and was not archived: {place}{first.message}",
-            hint=f"run `runcard verify {printable(record)}` for all findings; to archive it as it is, pass --force",
+            hint=f"see all of it: runcard verify {printable(record)}; to archive it as it is, pass --force",
         )
         self.verdict = verdict
 

@@ -59,7 +59,7 @@ def sign(record: str | os.PathLike[str], signer: Signer) -> SignedRecordResult:
     if not source.is_archived and (damage := damage_of(source.path, except_for=is_cut_line)) is not None:
         raise StoreError(
             f"{printable(source.path)} was not signed, because it fails verification: {damage}",
-            hint=f"run `runcard verify {printable(source.path)}` for all findings",
+            hint="see all of it with `runcard verify`",
         )
 
     def add(directory: str) -> SignedRecordResult:

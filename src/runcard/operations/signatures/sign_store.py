@@ -53,7 +53,7 @@ def sign_store(store: str | os.PathLike[str], signer: Signer) -> SignedStoreResu
     if (damage := damage_of(path, except_for=is_cut_line)) is not None:
         raise StoreError(
             f"{printable(path)} was not signed, because it fails verification: {damage}",
-            hint=f"run `runcard verify {printable(path)}` for all findings",
+            hint="see all of it with `runcard verify`",
         )
     with Ledger(path), LedgerIndex(path) as index:
         return _signed(path, index, signer)

@@ -60,7 +60,7 @@ def timestamp(record: str | os.PathLike[str], source: TimestampSource) -> Timest
     if not found.is_archived and (damage := damage_of(found.path)) is not None:
         raise StoreError(
             f"{printable(found.path)} was not time-stamped, because it fails verification: {damage}",
-            hint=f"run `runcard verify {printable(found.path)}` for all findings",
+            hint="see all of it with `runcard verify`",
         )
     heads = list(_heads(found))
     if source.is_only_request:

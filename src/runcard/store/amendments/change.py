@@ -126,7 +126,7 @@ class Amender:
     def _refused(self, reason: str) -> StoreError:
         return StoreError(
             f"{printable(self.path)} was changed since it was closed: {reason}",
-            hint=f"run `runcard verify {printable(self.path)}` for all findings; only an intact record can be amended",
+            hint="see all of it with `runcard verify`; only an intact record can be amended",
         )
 
     @cached_property
