@@ -258,7 +258,7 @@ function checkJournal(run, report) {
   }
   const wasDamaged = run.document?.warnings?.some((warning) => warning?.type === "damaged-journal");
   const heads = checkChains(journal, run.id(), wasDamaged ? () => {} : report, JOURNAL);
-  if (journal.isTorn) report("chain", JOURNAL, "there is half a line at the end");
+  if (journal.isTorn) report("chain", JOURNAL, "the last line is truncated");
   for (const { writer, count, head } of stated ?? []) {
     const found = heads.get(writer);
     heads.delete(writer);

@@ -69,7 +69,7 @@ _WORDS_OF_A_SERVER = {
         ("SELECT load_extension('x')", "only reading is allowed"),
         ("SELECT * FROM pragma_database_list", "only reading is allowed"),
         ("SELECT 1; SELECT 2", "one statement"),
-        ("", "is not a question"),
+        ("", "not a single SELECT statement"),
         ("SELEC", "syntax error"),
         ("SELECT x FROM v1_runs", "no such column"),
         ("SELECT zeroblob(1000000000)", "too big"),

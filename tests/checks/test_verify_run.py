@@ -23,7 +23,7 @@ UNSIGNED = (
     "Intact means that nothing was changed since closing, except by amendments. This does not prove that the content is true.\n"
     "Complete means that nothing is missing in a record. This does not prove that there were no other records.\n"
     "Not signed: anyone able to write to this folder, its sender included, could have forged it.\n"
-    "Not time-stamped: only clocks that the maker of a record could set say when it was made.\n"
+    "Not time-stamped: the only evidence of the date is the recorder's own clock.\n"
 )
 DIE = """
 import os, sys, runcard
@@ -268,7 +268,7 @@ def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) ->
         journal.write(b'{"seq": 3, "tim')
     done = cli("verify", dead)
     assert done.code == 2
-    assert "experiment.jsonl: there is half a line at the end: its event is not known [limits]" in done.out
+    assert "experiment.jsonl: the last line is truncated [limits]" in done.out
 
 
 def test_a_payload_that_is_gone_from_an_open_run_was_not_taken_out_in_the_open(cli: Cli, dead: Path) -> None:

@@ -1,4 +1,4 @@
-"""`runcard demo`: a newcomer's first minute, in an empty folder, without network and keys."""
+"""`runcard demo`: a newcomer's first minute, in an empty folder, with no network and no API keys."""
 
 import contextlib
 import json

@@ -44,3 +44,19 @@ def test_every_picture_is_shown_and_exists() -> None:
         if target
     }
     assert shown == set((ROOT / "docs" / "images").iterdir())
+
+
+def test_each_role_has_five_pages_to_read_in_order() -> None:
+    paths, _, _ = (ROOT / "docs" / "index.md").read_text("utf-8").partition("## All pages")
+    roles = paths.split("\n**")[1:]
+    assert len(roles) == 5
+    for role in roles:
+        steps = re.findall(r"^(\d)\. \[[^\]]+\]\(([^)]+)\): \w", role, re.MULTILINE)
+        assert [number for number, _ in steps] == list("12345"), role
+        assert len({page for _, page in steps}) == 5, role
+
+
+def test_the_list_of_all_pages_has_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index) if "://" not in link}
+    assert {page for page in PAGES if page.parent == index.parent} - listed == {index}

@@ -3,12 +3,12 @@
 import inspect
 import re
 
-import click
 import pytest
+import update_commands
 
 import runcard
 from cli.commands import EVERY_COMMAND
-from docs.pages import ROOT, blocks, code, headings, prose, rows
+from docs.pages import ROOT, blocks, code, headings, links, prose, rows
 from runcard import errors
 from runcard.cli.command_groups import COMMANDS
 from runcard.cli.exit_codes import ExitCode, code_for_severity
@@ -18,8 +18,7 @@ from runcard.documents.session.roles import ROLES, SYNONYMS
 from runcard.errors import RuncardError
 
 DOCS = ROOT / "docs"
-COMMAND_LINE = DOCS / "command-line.md"
-COMMON = {"--help", "--quiet", "--verbose"}  # explained once, for all commands
+OVERVIEW = DOCS / "command-line.md"
 LIBRARY = DOCS / "library.md"
 
 
@@ -35,38 +34,38 @@ def test_the_table_of_rules_is_that_of_the_code() -> None:
     assert told == known, f"docs/rules.md should have these rows:\n{wanted}"
 
 
-def section(command: str) -> str:
-    """The text of a command's section, its samples included."""
-    text = COMMAND_LINE.read_text("utf-8")
-    match = re.search(rf"^## runcard {command}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert match is not None, f"docs/command-line.md has no section for runcard {command}"
-    return match[1]
+def test_there_is_a_page_for_every_command_and_no_other() -> None:
+    pages = {page.stem for page in (DOCS / "commands").glob("*.md")}
+    assert pages == {command.replace(" ", "-") for command in EVERY_COMMAND}
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
-def test_a_command_has_a_section_with_its_help(command: str) -> None:
-    """The help in it is run and compared with all other samples, so it is up to date."""
-    assert f"$ runcard {command} --help\n" in section(command)
+def test_the_page_of_a_command_begins_with_its_help(command: str) -> None:
+    """If not: python scripts/update_commands.py. The help itself is a sample, and compared as all others are."""
+    page = update_commands.page_of(command)
+    text = page.read_text("utf-8")
+    typed, _, shown = blocks(page)[0].text.partition("\n")
+    assert typed == f"$ runcard {command} --help"
+    assert update_commands.replaced(text, update_commands.generated_page(command, shown)) == text
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
-def test_every_option_is_explained(command: str) -> None:
-    options = {
-        option.opts[0]
-        for option in EVERY_COMMAND[command].params
-        if isinstance(option, click.Option) and not COMMON & set(option.opts)
-    }
-    explained = set(re.findall(r"^\| `(--[a-z-]+)` \|", section(command), re.MULTILINE))
-    assert explained == options
+def test_the_page_of_a_command_leads_to_an_explanation(command: str) -> None:
+    (see_also,) = re.findall(r"^See also: .*", prose(update_commands.page_of(command)), re.MULTILINE)
+    assert "](../" in see_also
 
 
-def test_there_is_no_section_for_a_command_that_does_not_exist() -> None:
-    told = {
-        heading.removeprefix("runcard ")
-        for heading in headings(COMMAND_LINE)
-        if heading.startswith("runcard ")
-    }
-    assert told == set(EVERY_COMMAND)
+def test_the_overview_lists_the_commands_of_the_root_help() -> None:
+    """If not: python scripts/update_commands.py"""
+    text = OVERVIEW.read_text("utf-8")
+    assert update_commands.replaced(text, update_commands.generated_list()) == text
+    assert all(f"commands/{command}.md" in links(OVERVIEW) for command in COMMANDS)
+
+
+def test_what_is_written_by_hand_is_kept() -> None:
+    page = f"above\n{update_commands.BEGIN}old\n{update_commands.END}below\n"
+    new = update_commands.replaced(page, "new\n")
+    assert new == f"above\n{update_commands.BEGIN}\nnew\n\n{update_commands.END}below\n"
 
 
 def test_no_page_shows_a_command_that_does_not_exist() -> None:

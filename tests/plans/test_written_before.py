@@ -1,6 +1,7 @@
 """Plans of version 2.0 that were written before 1.3 was the format of new plans. Do not write these files again."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def old(tmp_path: Path) -> Shop:
 
 def contents(shop: Shop) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in shop.plan.parent.iterdir()}
+
+
+def without_instructions(spec: bytes) -> bytes:
+    """A spec without the words behind its placeholders, which may change."""
+    return re.sub(rb"(\{[A-Z_]+\}) .*", rb"\1", spec)
 
 
 def test_there_are_some_with_reports_and_several_states_of_a_parent() -> None:
@@ -85,7 +91,7 @@ def test_skeleton_and_review_go_on_with_their_spec(cli: Cli, old: Shop) -> None:
     assert all(state["lines"] for state in states)
     old.spec.unlink()
     cli("plan", "skeleton", old.source, *PAY)
-    assert old.spec.read_bytes() == spec
+    assert without_instructions(old.spec.read_bytes()) == without_instructions(spec)
 
 
 def test_they_are_converted_on_request(cli: Cli, old: Shop, tmp_path: Path) -> None:

@@ -83,9 +83,9 @@ def _refused(error: "psycopg.Error", sql: str, seconds: float) -> UsageError:
         return UsageError(f"the query took longer than {seconds:g} s", hint="ask for less, or pass --timeout")
     is_writing = isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege)
     if first and (is_writing or not first.startswith((*_QUESTIONS, "--", "/*"))):
-        return UsageError(f"only reading is allowed: {reason}", hint="write one SELECT")
+        return UsageError(f"only reading is allowed: {reason}", hint="write a single SELECT statement")
     if not first:
-        return UsageError("this is not a question", hint="write one SELECT")
+        return UsageError("not a single SELECT statement", hint="for example: SELECT * FROM v1_runs")
     if isinstance(error, errors.OutOfMemory | errors.ProgramLimitExceeded):
         return UsageError(f"the query is too large: {reason}", hint="ask for less")
     return UsageError(f"in the SQL: {reason}", hint="the views and their columns: runcard query --views")

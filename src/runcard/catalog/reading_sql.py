@@ -34,9 +34,11 @@ def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
         except sqlite3.Error as error:
             raise _damaged(error) or _refused(error, seconds) from error
         except sqlite3.Warning as warning:  # more than one statement
-            raise UsageError(str(warning), hint="write one SELECT") from warning
+            raise UsageError(
+                "not a single SELECT statement", hint="for example: SELECT * FROM v1_runs"
+            ) from warning
         if cursor.description is None:
-            raise UsageError("this is not a question", hint="write one SELECT")
+            raise UsageError("not a single SELECT statement", hint="for example: SELECT * FROM v1_runs")
         columns = [str(column[0]) for column in cursor.description]
     return SqlRows(columns, rows[:limit], len(rows) > limit)
 
@@ -94,7 +96,7 @@ def _refused(error: sqlite3.Error, seconds: float) -> UsageError:
     if code == sqlite3.SQLITE_INTERRUPT:
         return UsageError(f"the query took longer than {seconds:g} s", hint="ask for less, or pass --timeout")
     if code == sqlite3.SQLITE_AUTH or any(text in str(error) for text in _REFUSALS):
-        return UsageError(f"only reading is allowed: {error}", hint="write one SELECT")
+        return UsageError(f"only reading is allowed: {error}", hint="write a single SELECT statement")
     if code == sqlite3.SQLITE_NOMEM or isinstance(error, MemoryError):
         return UsageError("the query needs too much memory", hint="ask for less")
     return UsageError(f"in the SQL: {error}", hint="the views and their columns: runcard query --views")

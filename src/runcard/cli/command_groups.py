@@ -16,14 +16,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("sessions.import_", "Store the sessions of agent tools, such as Claude Code."),
         "experiment": ("experiments", "Create, list, show and delete experiments."),
     },
-    "Look": {
+    "Inspect": {
         "serve": ("serve", "Show the records as a page in your browser."),
         "ls": ("catalog.ls", "List and filter runs, sessions and agents of all stores."),
         "show": ("checks.show", "Show a run or a session on one screen."),
         "diff": ("checks.diff", "Show how two records differ."),
         "log": ("sessions.log", "Print the output of a run or of an agent."),
         "costs": ("sessions.costs", "Add up the costs of records, or of session files."),
-        "query": ("catalog.query", "Ask the catalog by SQL."),
+        "query": ("catalog.query", "Query the catalog with SQL."),
         "whence": ("catalog.whence", "Find the run that made a file, by its content."),
         "ledger": ("checks.ledger", "Print the history of a store."),
         "index": ("catalog.index", "Update the catalog that `ls` and others search."),
@@ -37,7 +37,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "validate": ("checks.validate", "Check documents against their schema and rules."),
         "schema": ("checks.schema", "Print a published JSON Schema."),
     },
-    "Keep": {
+    "Maintain": {
         "amend": ("amendments.amend", "Add a note, tag, evaluation or approval."),
         "redact": ("amendments.redact", "Remove files or secrets from a closed record."),
         "migrate": ("amendments.migrate", "Convert documents to another version of their format."),
@@ -60,7 +60,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("mcp", "Serve records and plans to agents (MCP server)."),
         "config": ("checks.config", "Show every setting and its source."),
         "completion": ("completion", "Print the completion script for your shell."),
-        "demo": ("demo", "Take a guided tour, offline and without keys."),
+        "demo": ("demo", "Take a guided tour: no network, no API keys."),
     },
 }
 

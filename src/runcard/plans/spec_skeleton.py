@@ -99,7 +99,7 @@ def _setup(context: Context) -> str:
 def _example() -> tuple[str, ...]:
     return (
         "it 'behaves as expected' do",
-        "  # {EXPECTATION} say what happens, here and in the name of the example",
+        "  # {EXPECTATION} TODO: describe the expected result, here and in the name of the example",
         "  skip 'no expectation yet'",
         "end",
     )

@@ -204,7 +204,7 @@ class _SubjectBuilder:
         yield "end"
         yield ""
         yield from self._argument_lets()
-        yield "let(:params) { {} } # {ARGUMENT} the parameters of the request"
+        yield "let(:params) { {} } # {ARGUMENT} TODO: pass the parameters of the request"
         yield _COMMON_SETUP
 
     # Arguments
@@ -225,7 +225,7 @@ class _SubjectBuilder:
             factory = self._facts.factories.by_name.get(name)
             value = "{}" if name == "params" else "nil"
             made = self._with_factory(name, factory) if factory else f"let(:{name}) {{ {value} }}"
-            yield f"{made} # {{ARGUMENT}} what is handed over as {name}"
+            yield f"{made} # {{ARGUMENT}} TODO: pass a value for {name}"
 
 
 def _signed(method: str, method_type: str) -> str:

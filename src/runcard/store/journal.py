@@ -196,7 +196,7 @@ class JournalWriter:
         self.head, self._pending = line.head, None
 
     def _finish_pending(self) -> None:
-        """Finish a line whose writing was interrupted: remove half a line, since the next one would continue it."""
+        """Finish a line whose writing was interrupted: remove a truncated one, since the next would continue it."""
         line = self._pending
         if line is None:
             return

@@ -43,7 +43,7 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
 
-    The record keeps what was removed, by whom, when and why; everything else still verifies. The next redaction finishes
+    A note remains: what kind of data was removed, by whom, when and why; everything else still verifies. The next redaction finishes
     one that was killed. An archived RECORD is restored, redacted and archived again.
 
     Exit codes: 0 done, 1 not done, 2 done with warnings, 64 confirmation needed: pass --yes.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def command(
     sql: str | None, lists_views: bool, limit: int, timeout: float, as_csv: bool, as_json: bool
 ) -> int:
-    """Ask the catalog by SQL: one SELECT over its views (--views lists them). Nothing can be changed by it.
+    """Query the catalog with SQL: one SELECT over its views (--views lists them). It cannot change anything.
 
     The dialect is that of SQLite, or of PostgreSQL for a catalog on a server. Views have a version in their name and keep their columns. Costs are dollars, times are
     texts in UTC.

@@ -15,7 +15,7 @@ def command(as_json: bool) -> int:
     """Show what needs attention: sessions that agent tools delete soon, dead runs, settings, disk space.
 
     Lists the sessions of Claude Code, Codex, Gemini CLI and OpenCode on this machine, how many are not imported into the
-    stores at hand, and when their tool deletes them, with the command that keeps them. Then the stores, the settings, the
+    default stores, and when their tool deletes them, with the command that keeps them. Then the stores, the settings, the
     agent tools in PATH and the optional parts of runcard.
 
     Imports first what the hooks of `runcard install` have left, such as the session of an agent that was killed. Changes nothing

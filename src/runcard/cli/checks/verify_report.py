@@ -34,7 +34,7 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
 _NOT_CHECKED = "Not checked: a signature or a time-stamp proves nothing until it is checked."
 _TIMESTAMPED = "Time-stamped means that a record existed by then, says an authority that you trust. This does not prove who made it, nor how old it was."
 _UNKNOWN_AUTHORITY = "Time-stamped by an authority that nobody vouches for here: anyone can be one. Name the certificates that you trust with --tsa-certs FILE."
-_NOT_TIMESTAMPED = "Not time-stamped: only clocks that the maker of a record could set say when it was made."
+_NOT_TIMESTAMPED = "Not time-stamped: the only evidence of the date is the recorder's own clock."
 
 
 class VerifyReport:
@@ -177,6 +177,8 @@ def _words(verdict: "Verdict") -> str:
         signed = "NOT SIGNED AS REQUIRED" if "signer" in kinds else signed
         timestamped = "NOT TIME-STAMPED AS REQUIRED" if "authority" in kinds else timestamped
         return f"{words}, {signed}, {timestamped}"
+    if has_failed and verdict.intact and verdict.complete:  # a store, whose ledger is signed by somebody else
+        return "the store is intact and complete, but its ledger is NOT SIGNED AS REQUIRED"
     if has_failed:
         word, *rest = words.split(" ")
         words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])

@@ -61,7 +61,7 @@ OPTIONS = (
     Option("--model", "model", "Model that COMMAND uses.", "NAME"),
     Option("--provider", "provider", "Provider of the model.", "NAME"),
     Option("--label", "labels", "Label the run. Repeatable.", "KEY=VALUE", many=True),
-    Option("--parent", "parent", "Run that this one is a part of.", "ID"),
+    Option("--parent", "parent", "Run that this one is a part of. Default: RUNCARD_PARENT.", "ID"),
     Option(
         "--application",
         "application",

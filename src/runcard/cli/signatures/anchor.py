@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--output",
     metavar="FILE",
     type=click.Path(),
-    help="File for the proof. Default: NAME.proof.json, by the record.",
+    help="File for the proof. Default: NAME.proof.json in the current directory.",
 )
 @json_option
 def command(

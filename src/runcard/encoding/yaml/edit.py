@@ -25,7 +25,7 @@ _ODD = re.compile(rb"\r|\n\s*(?:\n|#)|\n(?:---|\.\.\.)")  # empty lines, comment
 
 
 def edit_yaml(data: bytes, new: Any) -> bytes:  # noqa: ANN401
-    """Change a YAML document to the data `new`; raises EncodingError if that cannot be done in point."""
+    """Change a YAML document to the data `new`; raises EncodingError if a value cannot be edited in place."""
     from runcard.encoding.yaml.composer import compose  # noqa: PLC0415 - its parser takes long to import
 
     if (result := _with_sections(data, new)) is not None:

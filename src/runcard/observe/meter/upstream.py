@@ -91,7 +91,7 @@ class Upstreams:
         self._context: ssl.SSLContext | None = None
 
     def address(self, route: Route) -> UpstreamAddress:
-        """Raises CannotConnect for a URL that is none."""
+        """Raises CannotConnect if the URL is not valid."""
         found = self._addresses.get(route.upstream)
         if found is None:
             found = self._addresses[route.upstream] = upstream_address(route.upstream, self._environment)

@@ -1,4 +1,4 @@
-"""Ask the catalog by SQL: `runcard query`."""
+"""Query the catalog with SQL: `runcard query`."""
 
 from runcard.catalog.engine import SqlRows
 from runcard.catalog.tables import VIEWS

@@ -287,7 +287,9 @@ def _named(tool: str, sessions: Sequence[FoundSession], name: str) -> list[Found
     if not found:
         hint = f"list them: runcard costs --source {tool} --by session"
         raise NoSessionsError(f"no session {printable(name)} found", hint=hint)
-    error = StoreError(f"{len(found)} sessions begin with {printable(name)}", hint="name more of its id")
+    error = StoreError(
+        f"{len(found)} sessions begin with {printable(name)}", hint="use a longer prefix of the id"
+    )
     error.details = tuple(printable(each.files.session) for each in found[:10])
     raise error
 

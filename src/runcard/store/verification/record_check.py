@@ -263,7 +263,7 @@ class RecordCheck(ABC):
 
     def _unamended_bytes(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
         message = (
-            f"it still has, or has again, bytes that were {printable(str(change))};"
+            f"the file has the content from before the amendment: it was {printable(str(change))};"
             " if that was interrupted, the next amendment finishes it"
         )
         return self.finding("changed", path, message, expected=expected, found=found)
@@ -452,7 +452,7 @@ class RecordCheck(ABC):
             return
         yield from self.chain_faults(scan)
         if scan.is_torn:
-            yield self.finding("chain", self.journal, "there is half a line at the end")
+            yield self.finding("chain", self.journal, "the last line is truncated")
         if heads is not None:
             yield from self._heads(heads, {head.writer: head for head in scan.heads})
         for line in scan.withheld:

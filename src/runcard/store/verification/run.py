@@ -85,7 +85,7 @@ class RunCheck(RecordCheck):
         for line in scan.withheld:  # an open run cannot be amended
             yield self.finding("chain", name, f"line {line.number}: its payload was taken out")
         if scan.is_torn:
-            yield self.finding("limits", name, "there is half a line at the end: its event is not known")
+            yield self.finding("limits", name, "the last line is truncated")
 
     def on_line(self, line: chain.Line) -> None:
         payload = line.get("payload")

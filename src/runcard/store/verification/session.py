@@ -65,7 +65,7 @@ def _verify_open(live: str) -> Verdict:
             for fault in chain.check(journal, record_name).faults
         ]
         if journal.torn:
-            message = "there is half a line at the end: its event is not known"
+            message = "the last line is truncated"
             findings.append(record_finding("limits", name, own, message))
     return Verdict(tuple(findings))
 

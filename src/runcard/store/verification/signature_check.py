@@ -120,7 +120,7 @@ class SignatureCheck:
 
 
 def is_cut_line(finding: Finding) -> bool:
-    """Whether a finding is about half a line at the end, as signing leaves it behind when it is killed."""
+    """Whether a finding is about a truncated last line, as signing leaves it behind when it is killed."""
     return finding.kind == "signature" and CUT in finding.message
 
 
