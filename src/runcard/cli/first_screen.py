@@ -8,7 +8,7 @@ from runcard.store.stores_at_hand import stores_at_hand
 from runcard.views.formats import counted
 
 _FIRST = {
-    "demo": "a 30-second tour, offline and without keys",
+    "demo": "a 30-second tour: no network, no API keys",
     "costs --source all --by project": "what your agents cost until now",
     "import claude-code --all": "keep their sessions before they are deleted",
     "run -- echo hello": "record a command: this one, or any other",
