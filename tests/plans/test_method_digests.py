@@ -189,7 +189,7 @@ def test_without_the_reader_of_ruby_it_is_said_that_the_method_was_not_compared(
     assert cli("plan", "list", "--root", till.parent).out.split()[0] == "fresh"
     monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
     freshness._method_digests.cache_clear()
-    for cached in map(vars(syntax_tree).get, dir(syntax_tree)):
+    for cached in vars(syntax_tree).values():
         if hasattr(cached, "cache_clear"):
             cached.cache_clear()
     done = cli("plan", "status", "--json", till)
