@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ryaml import loads  # type: ignore[attr-defined] # it exports it in passing
+from yaml_rs import loads
 
 from encoding.plain_data import texts, values
 from runcard.encoding.yaml import decode_yaml, encode_yaml, reader
@@ -121,9 +121,9 @@ def test_a_result_can_be_changed_without_changing_another() -> None:
 def test_the_section_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
 
-    def counting_loads(text: str) -> Any:
+    def counting_loads(text: str, **options: Any) -> Any:
         parsed.append(text)
-        return loads(text)
+        return loads(text, **options)
 
     monkeypatch.setattr(reader, "loads", counting_loads)
     section = SECTION.replace("thing", "part")  # not in the cache yet

@@ -1,13 +1,15 @@
 """Reading YAML: what it means, what is refused, under which rule, and where."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runcard.encoding import BOM, Limits, as_text
-from runcard.encoding.yaml import decode_yaml, locate_yaml, yaml_1_1_type
+from runcard.encoding.yaml import decode_yaml, is_simple, locate_yaml, reader, yaml_1_1_type
 from runcard.encoding.yaml.composer import compose
 from runcard.encoding.yaml.nodes import to_data
 from runcard.errors import EncodingError
@@ -396,6 +398,97 @@ def test_both_roads_agree_about_any_text(text: str) -> None:
     except EncodingError as error:
         found = (error.rule, error.message, error.line, error.column)
     assert found == expected
+
+
+_LINES = [
+    "a: 1",
+    "a: b",
+    "b:",
+    "- a",
+    "- a: 1",
+    "-",
+    "- - b",
+    "  c: |",
+    "  c: |-",
+    "    text",
+    "      more",
+    "  d: 'it''s'",
+    '  d: "x\\n\\u00e9"',
+    "  e: [a, 'b', 1.5, {c: d}]",
+    "  e: {a: [1, 2], b: c}",
+    "  f: 08",
+    "  f: _0",
+    "  f: 0b8ec853214d2402b1443b4a6c8e8cc5",
+    "  f: 0b101010101010101010101010101010101",
+    "  f: 12e4567890123456789012345678901234",
+    "  f: 2026-11-15",
+    "  f: 2026-11-15 10:00:00.5 +01:00",
+    "  f: 12 apples # c",
+    "  f: ::A::B",
+    "  yes: no",
+    "  true: null",
+    "  g: ~",
+    "  g: -0",
+    "  g: word:",
+    "text",
+    "# comment",
+    "  # comment",
+    " ",
+    "",
+    "---",
+    "...",
+]
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(_LINES), max_size=6),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    end=st.sampled_from(["", "\n"]),
+)
+@example(lines=["  c: |", "    text", "    text"], newline="\n", end="")  # parsers differ about its end
+@example(lines=["a: 1", "a: b"], newline="\n", end="\n")
+def test_both_roads_agree_about_lines_that_are_simple_one_by_one(
+    lines: list[str], newline: str, end: str
+) -> None:
+    test_both_roads_agree_about_any_text.hypothesis.inner_test(newline.join(lines) + end)  # type: ignore[attr-defined]
+
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+def test_without_the_fast_parser_everything_is_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file of the corpus, valid or not: the same data, or the same error at the same place."""
+    files = [path.read_bytes() for path in CORPUS.rglob("*.y*ml")]
+    assert len(files) > 100
+    assert sum(is_simple(data.decode(errors="replace")) for data in files) > len(files) // 2
+    fast = [_outcome(data) for data in files]
+    monkeypatch.setattr(reader, "loads", None)
+    assert [_outcome(data) for data in files] == fast
+
+
+def _outcome(data: bytes) -> object:
+    try:
+        return repr(decode_yaml(data))
+    except EncodingError as error:
+        return (error.rule, error.message, error.line, error.column)
+
+
+def test_the_fast_parser_may_be_absent() -> None:
+    """As on a Python for which it has no wheel yet."""
+    program = "import sys; sys.modules['yaml_rs'] = None; from runcard.cli.main import main; sys.exit(main())"
+    for path in ("valid/testplan-2.0/every-addition.yml", "invalid/yaml.duplicate-key.yml"):
+        with_it, without = (
+            subprocess.run(
+                [sys.executable, *start, "validate", str(CORPUS / path)], capture_output=True, check=False
+            )
+            for start in (["-m", "runcard"], ["-c", program])
+        )
+        assert (without.returncode, without.stdout, without.stderr) == (
+            with_it.returncode,
+            with_it.stdout,
+            with_it.stderr,
+        )
 
 
 def test_where_values_stand() -> None:

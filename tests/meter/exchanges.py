@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import brotli
-import zstandard
 
 from runcard.observe.clients.call import CallFacts
 from runcard.observe.meter.exchange import ExchangeObserver, Failure, RequestHead, ResponseHead
 from runcard.observe.meter.routes import Route
 from runcard.observe.meter.wire_calls import WireCalls
 from runcard.observe.meter.wire_facts import FinishedCall
+from zstd_of_python import zstd
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
     "br": brotli.compress,
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
 }
 
 

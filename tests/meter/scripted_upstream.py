@@ -376,11 +376,10 @@ class _Coder:
             self._code = lambda data: bytes(dense.process(data) + dense.flush())
             self.end = dense.finish
         elif coding == "zstd":
-            import zstandard  # noqa: PLC0415
+            from zstd_of_python import zstd  # noqa: PLC0415
 
-            block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
-            quick = zstandard.ZstdCompressor().compressobj()
-            self._code = lambda data: quick.compress(data) + quick.flush(block)
+            quick = zstd.ZstdCompressor()
+            self._code = lambda data: quick.compress(data, quick.FLUSH_BLOCK)
             self.end = quick.flush
 
     def code(self, data: bytes) -> bytes:
@@ -391,9 +390,9 @@ def _decoded(raw: bytes, coding: str | None) -> bytes:
     if coding == "gzip":
         return gzip.decompress(raw)
     if coding == "zstd":
-        import zstandard  # noqa: PLC0415
+        from zstd_of_python import zstd  # noqa: PLC0415
 
-        return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+        return zstd.ZstdDecompressor().decompress(raw)
     return raw
 
 

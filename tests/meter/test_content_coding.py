@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import brotli
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meter.exchanges import ENCODERS
 from runcard.observe.meter import content_coding
 from runcard.observe.meter.content_coding import CodingError, ContentDecoder
+from zstd_of_python import zstd
 
 TEXT = b"".join(b"a line of text, number %d\n" % number for number in range(3_000))
 
@@ -45,7 +45,7 @@ def test_deflate_without_a_header_is_decoded(size: int) -> None:
 
 def test_several_members_and_several_codings() -> None:
     assert decoded("gzip", gzip.compress(b"a") + gzip.compress(b"b")) == b"ab"
-    assert decoded("zstd", zstandard.compress(b"a") + zstandard.compress(b"b")) == b"ab"
+    assert decoded("zstd", zstd.compress(b"a") + zstd.compress(b"b")) == b"ab"
     assert decoded("gzip, br", brotli.compress(gzip.compress(TEXT))) == TEXT
     assert decoded(" GZIP ,identity", gzip.compress(TEXT)) == TEXT
     assert decoded(None, b"a", b"b") == decoded("", b"ab") == b"ab"
@@ -68,7 +68,7 @@ def bombs() -> dict[str, bytes]:
     """50 MiB of zeros, compressed."""
     megabyte = bytes(1 << 20)
     gz, fl, br = zlib.compressobj(9, wbits=31), zlib.compressobj(9), brotli.Compressor(quality=5)
-    zs = zstandard.ZstdCompressor().compressobj()
+    zs = zstd.ZstdCompressor()
     found = {}
     for name, add, end in (
         ("gzip", gz.compress, gz.flush),
@@ -89,3 +89,15 @@ def test_a_bomb_is_given_up_in_little_memory(monkeypatch: pytest.MonkeyPatch) ->
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 20 << 20, coding
+
+
+def test_a_frame_that_asks_for_more_memory_than_its_limit_is_refused() -> None:
+    """The largest window that is accepted is 128 MiB; browsers and clients send up to 8 MiB."""
+    for size, accepted in ((27, True), (28, False)):
+        encoder = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: size})
+        body = encoder.compress(TEXT, encoder.FLUSH_BLOCK) + encoder.flush()
+        if accepted:
+            assert decoded("zstd", body) == TEXT
+        else:
+            with pytest.raises(CodingError):
+                decoded("zstd", body)

@@ -8,10 +8,10 @@ from typing import Any
 
 import brotli
 import pytest
-import zstandard
 
 from meter.scripted_upstream import Coding, Fault, ScriptedUpstream, Step
 from runcard.accounting.vendors.read import read_usage
+from zstd_of_python import zstd
 
 PATHS = {
     "messages": "/v1/messages",
@@ -35,7 +35,7 @@ def _decode(body: bytes, coding: Coding | None) -> bytes:
     if coding == "br":
         return bytes(brotli.decompress(body))
     if coding == "zstd":
-        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(body))
+        return zstd.ZstdDecompressor().decompress(body)
     return zlib.decompress(body, wbits=47) if coding else body
 
 

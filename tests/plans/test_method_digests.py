@@ -1,12 +1,15 @@
 """A digest for each method: an edit elsewhere in the file leaves a plan fresh."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import Cli
+from runcard.plans import freshness
+from runcard.plans.ruby import syntax_tree
 
 SOURCE = """\
 class Till
@@ -177,3 +180,24 @@ def test_a_file_that_is_not_ruby_is_an_error(tmp_path: Path, cli: Cli) -> None:
     ):
         assert (done.code, done.out) == (1, "")
         assert "page.md is not a Ruby file" in done.err
+
+
+def test_without_the_reader_of_ruby_it_is_said_that_the_method_was_not_compared(
+    till: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    till.write_text("# moved\n" + SOURCE)
+    assert cli("plan", "list", "--root", till.parent).out.split()[0] == "fresh"
+    monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
+    freshness._method_digests.cache_clear()
+    for cached in vars(syntax_tree).values():
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
+    done = cli("plan", "status", "--json", till)
+    found = json.loads(done.out)
+    assert (done.code, found["valid"], found["reason"]) == (2, False, "source file modified")
+    (warning,) = found["warnings"]
+    assert "whether the method was modified is unknown" in warning
+    assert "pip install 'runcard[ruby]'" in warning
+    listed = cli("plan", "list", "--root", till.parent).out
+    assert (listed.split()[0], warning in listed) == ("stale", True)
+    assert warning in cli("plan", "begin", "implementer", till).err

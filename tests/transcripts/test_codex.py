@@ -1,7 +1,5 @@
 """The files of Codex: cumulative counters, usage records, forks and sub-agents."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +7,7 @@ import pytest
 
 from runcard.transcripts.calls import MAIN
 from transcripts.session_files import Json, calls, event, meta, read, rollout, sums, token_counts, turn, write
+from zstd_of_python import zstd
 
 TOOL = "codex"
 FIRST, SECOND, THIRD = token_counts(100, 10, 60, 4), token_counts(200, 20, 160, 8), token_counts(50, 5)
@@ -324,20 +323,12 @@ def test_fields_of_any_type_are_no_problem(tmp_path: Path, value: Any) -> None:
 
 def test_a_compressed_file_is_read_or_named(tmp_path: Path) -> None:
     path = session(tmp_path, "t-1", meta(), *parent_events(OLD_TIMES))
-    zstd = next((import_module(name) for name in ("compression.zstd", "zstandard") if _exists(name)), None)
-    data = path.read_bytes() if zstd is None else zstd.compress(path.read_bytes())
+    data = zstd.compress(path.read_bytes())
     path.with_suffix(".jsonl.zst").write_bytes(data)
     path.unlink()
     found = read(TOOL, tmp_path)
-    assert (len(found.table), len(found.unread)) == ((0, 1) if zstd is None else (2, 0))
+    assert (len(found.table), len(found.unread)) == (2, 0)
     for bad in (data[:-9], b"x" + data, data + b"rest"):
         path.with_suffix(".jsonl.zst").write_bytes(bad)
         (part,) = read(TOOL, tmp_path).unread
-        assert part.reason.startswith("compressed with zstd" if zstd is None else "the compressed file is ")
-
-
-def _exists(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+        assert part.reason.startswith("the compressed file is ")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from runcard.transcripts.activity import SessionFiles
 from runcard.transcripts.calls import MAIN, NO_TIME
@@ -27,6 +26,7 @@ from transcripts.session_files import (
     turn,
     write,
 )
+from zstd_of_python import zstd
 
 TOOL = "codex"
 FIRST, SECOND = token_counts(100, 10), token_counts(300, 30)
@@ -561,7 +561,7 @@ def test_a_compressed_file(tmp_path: Path) -> None:
     whole = lines([meta(), *[message("user", f"{number:05}" * 9) for number in range(5000)]])
     path = path_of(tmp_path).with_suffix(".jsonl.zst")
     path.parent.mkdir(parents=True)
-    path.write_bytes(zstandard.compress(whole))
+    path.write_bytes(zstd.compress(whole))
     (found,) = read_sessions(TOOL, tmp_path).values()
     assert (len(found.entries), found.unread, found.files.session) == (5000, [], "t-1")
     path.write_bytes(path.read_bytes()[:-9])

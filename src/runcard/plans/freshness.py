@@ -26,6 +26,10 @@ OTHER_TARGET = "different target"
 ELSEWHERE = "source file modified elsewhere"  # of a fresh plan: its own method is unchanged
 
 
+class _NotComparedError(Exception):
+    """Says why the method of a plan cannot be compared with the source."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanStatus:
     """Whether the plan of a source is fresh; if not, the reason."""
@@ -33,6 +37,7 @@ class PlanStatus:
     location: PlanLocation
     reason: str | None  # why it is not fresh; of a fresh plan None, or that the file was modified elsewhere
     validated: bool
+    unchecked: str | None = None  # why the method itself was not compared, and how to change that
 
     @property
     def valid(self) -> bool:
@@ -41,7 +46,11 @@ class PlanStatus:
 
 def status_of(location: PlanLocation) -> PlanStatus:
     """Check the freshness of a plan; raises when the source cannot be read."""
-    return PlanStatus(location, _reason(location), is_validated(location.plan_file))
+    validated = is_validated(location.plan_file)
+    try:
+        return PlanStatus(location, _reason(location), validated)
+    except _NotComparedError as error:
+        return PlanStatus(location, MODIFIED, validated, str(error))
 
 
 def is_validated(plan_file: PlanFile) -> bool:
@@ -91,10 +100,15 @@ def _is_same_method(location: PlanLocation, analyzer: JsonObject) -> bool:
 def _method_digests(path: str, root: str, _digest: str, is_deep: bool) -> dict[MethodRef, str]:  # noqa: FBT001 - a cached call
     """The digests of all methods of a source; the plans of one source are looked at one after the other."""
     from runcard.plans.analysis import method_digests  # noqa: PLC0415 - its parser takes long to import
+    from runcard.plans.ruby.syntax_tree import NoRubyError  # noqa: PLC0415
 
     try:
         return method_digests(path, root=root, is_deep=is_deep)
-    except RuncardError:  # it cannot be parsed, or not without the extra
+    except NoRubyError as error:
+        raise _NotComparedError(
+            f"whether the method was modified is unknown: {error.message}; {error.hint}"
+        ) from error
+    except RuncardError:  # it cannot be parsed
         return {}
 
 
@@ -136,11 +150,13 @@ def stale_warnings(location: PlanLocation) -> list[str]:
     if location.is_outside_project:
         return []
     try:
-        reason = status_of(location).reason
+        status = status_of(location)
     except RuncardError as error:
         reason = error.message
-    if reason in {None, ELSEWHERE}:
-        return []
+    else:
+        if status.valid:
+            return []
+        reason = "; ".join(filter(None, (status.reason, status.unchecked)))
     return [f"the plan needs a new analysis: {reason}; run `{analyze_command(location)}`"]
 
 

@@ -7,7 +7,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
-from runcard.plans.freshness import CORRUPTED, ELSEWHERE, FAILED, INCOMPLETE, status_of
+from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
 from runcard.plans.plan import Plan
 from runcard.plans.plan_files import PlanLocation, read_plan_file
 from runcard.plans.project import Project
@@ -59,9 +59,11 @@ def plan_state(plan: Plan) -> tuple[str, str | None]:
     if plan.errors:
         return INVALID, f"{plan.errors[0].message} [{plan.errors[0].rule}]"
     try:
-        reason = status_of(plan.location).reason
+        status = status_of(plan.location)
     except RuncardError as error:
         return STALE, error.message
-    if reason in {CORRUPTED, INCOMPLETE, FAILED}:
-        return INVALID, reason
-    return (FRESH, reason) if reason in {None, ELSEWHERE} else (STALE, reason)
+    if status.reason in {CORRUPTED, INCOMPLETE, FAILED}:
+        return INVALID, status.reason
+    if status.valid:
+        return FRESH, status.reason
+    return STALE, "; ".join(filter(None, (status.reason, status.unchecked)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from runcard.documents.findings import Finding, finding
 from runcard.encoding import JsonObject
-from runcard.encoding.yaml import YamlPosition, may_have_marks, plain_value, yaml_1_1_type
+from runcard.encoding.yaml import YamlPosition, is_simple, plain_value, yaml_1_1_type
 from runcard.files import printable
 
 _LISTS = ("states", "terminal_states", "when_parent")
@@ -42,7 +42,7 @@ def may_be_unquoted(plan: JsonObject, text: str) -> bool:
     A text that would be a number, a boolean or null without its quotes has quotes, or a tag.
     """
     values = [value for _, value in _checked_values(plan) if _is_suspicious(value)]
-    return bool(values) and (may_have_marks(text) or not all(map(_needs_quotes, values)))
+    return bool(values) and (not is_simple(text) or not all(map(_needs_quotes, values)))
 
 
 def _checked_values(plan: JsonObject) -> Iterator[tuple[str, object]]:

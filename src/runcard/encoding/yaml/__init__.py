@@ -11,8 +11,9 @@ input is nested, and no alias costs more than the limit.
 
 from runcard.encoding.yaml.edit import edit_yaml
 from runcard.encoding.yaml.positions import YamlPosition, locate_yaml
-from runcard.encoding.yaml.reader import decode_yaml, may_have_marks
+from runcard.encoding.yaml.reader import decode_yaml
 from runcard.encoding.yaml.scalars import plain_value, yaml_1_1_type
+from runcard.encoding.yaml.simple_text import is_simple
 from runcard.encoding.yaml.writer import encode_yaml
 
 __all__ = [
@@ -20,8 +21,8 @@ __all__ = [
     "decode_yaml",
     "edit_yaml",
     "encode_yaml",
+    "is_simple",
     "locate_yaml",
-    "may_have_marks",
     "plain_value",
     "yaml_1_1_type",
 ]

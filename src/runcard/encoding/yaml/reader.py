@@ -1,40 +1,32 @@
-"""Parse YAML: a fast path for simple documents, the composer for everything else.
+"""Parse YAML: a fast parser for simple texts, the composer for everything else.
 
-The fast path is ryaml, libyaml in Rust, which is several times as fast. It is used only where its result is the same: no
-anchors, tags, merge keys or directives, no number that it would round. A text that it refuses is parsed again by the
-composer, whose errors have a line and a column.
+The fast parser is yaml-rs. It gets only texts that it reads as the composer does. Without it the result is the same, later.
+A text that it refuses is parsed again by the composer, whose errors have a line and a column.
 """
 
-import math
-import re
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
-
-from ryaml import InvalidYamlError, loads  # type: ignore[attr-defined] # it exports them in passing
 
 from runcard.encoding.frozen_data import freeze, thaw
 from runcard.encoding.json.reader import as_text
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
 from runcard.encoding.yaml.repeated_sections import SectionText, cached, find_section
+from runcard.encoding.yaml.simple_text import is_simple
 
-_DEPTH = 128  # of the fast path
-_BRACKETS = 32  # nested brackets up to which it is fast
-# An anchor, alias, tag or directive; a merge key. It begins with a set of characters, which is several times as fast.
-_MARKS = re.compile(r"[&*!%<](?:(?<![^\s\[{,:].)(?<!<)|(?<=<)<)", re.DOTALL)
-# A line that is a key and a text in quotes, or a list of such texts: marks in quotes mean nothing.
-_QUOTED = r"'(?:[^'\n]|'')*+'"
-_ITEM = rf"(?:{_QUOTED}|[A-Za-z0-9_.-]++)"
-_QUOTED_LINE = re.compile(rf" *+(?:- )?[A-Za-z0-9_]++: (?:{_QUOTED}|\[{_ITEM}(?:, {_ITEM})*+\])")
-# Numbers beyond 64 bits or beyond a float: first a quick check, then an exact one that ignores ids and digests.
-_MAYBE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3,}+(?![^\s\]},:]))")
-_LONG = re.compile(
-    r"(?<![^\s\[{,:])[-+]?"
-    r"(?:[0-9.]{19,}+(?:[eE][-+]?[0-9]++)?|0x[0-9a-fA-F]{16,}+|0[ob][0-7]{17,}+|[0-9.]++[eE][-+]?[0-9]{3,}+)"
-    r"(?![^\s\]},:])"
-)
-_TEXT, _CHECKED = frozenset({str}), frozenset({dict, list, float})
-_NO_BRACKETS = re.compile(r"[^\[\]{}]++")
+_DEPTH, _DIGITS = 128, 20  # more than a simple text can have
+_TEXT, _CONTAINERS = frozenset({str}), frozenset({dict, list})
+
+
+def _fast_parser() -> Callable[..., Any] | None:
+    try:
+        from yaml_rs import loads  # noqa: PLC0415 - it may be absent
+    except ImportError:  # a new Python, or a platform without a wheel
+        return None
+    return loads
+
+
+loads = _fast_parser()
 
 
 class _NotSimpleError(Exception):
@@ -80,66 +72,27 @@ def _frozen(text: str, limits: Limits) -> bytes:
 
 
 def _fast(text: str, limits: Limits) -> Any:  # noqa: ANN401
-    """The data of a simple document; raises _NotSimpleError if only the composer can decide."""
-    if _is_simple(text, limits):
-        with suppress(InvalidYamlError, ValueError):  # the composer reports what and where
-            value = loads(text)
-            if _is_plain_data(value):
-                return value
-    raise _NotSimpleError
+    """The data of a simple text; raises _NotSimpleError if only the composer can decide."""
+    if loads is None or limits.depth < _DEPTH or limits.digits < _DIGITS or not is_simple(text):
+        raise _NotSimpleError
+    try:
+        value = loads(text, parse_datetime=False)
+    except ValueError as error:  # the composer reports what and where
+        raise _NotSimpleError from error
+    if not _has_text_keys(value):
+        raise _NotSimpleError
+    return value
 
 
-def _is_simple(text: str, limits: Limits) -> bool:
-    if limits.depth < _DEPTH or limits.digits < 20 or "\ufeff" in text:
-        return False
-    if may_have_marks(text):
-        return False
-    if _MAYBE_LONG.search(text) and _LONG.search(text):
-        return False
-    return not _is_deep(text)
-
-
-def may_have_marks(text: str) -> bool:
-    """Whether there may be an anchor, alias, tag, directive or merge key.
-
-    Marks in quotes mean nothing. If no quote is left after the lines with texts in quotes are removed, every text in quotes
-    ends on its own line. So these lines begin outside of quotes, and the quote after a key and a colon does begin a text.
-    """
-    if not any(mark in text for mark in "&*!%<") or not _MARKS.search(text):
-        return False
-    rest = []
-    for line in text.split("\n"):
-        if "'" not in line and '"' not in line:
-            rest.append(line)
-        elif not _QUOTED_LINE.fullmatch(line):
-            return True
-    return _MARKS.search("\n".join(rest)) is not None
-
-
-def _is_deep(text: str) -> bool:
-    """Whether brackets may be nested so deep that the fast path is slow."""
-    if text.count("[") + text.count("{") <= _BRACKETS:
-        return False
-    left, before = _NO_BRACKETS.sub("", text), 0
-    for _ in range(_BRACKETS):  # each round removes the innermost level
-        before, left = len(left), left.replace("[]", "").replace("{}", "")
-        if len(left) == before:
-            break
-    return bool(left)  # or brackets inside a text, which do no harm
-
-
-def _is_plain_data(value: object) -> bool:
-    """Whether all keys are text and all numbers finite."""
+def _has_text_keys(value: object) -> bool:
     todo = [value]
     while todo:
         item = todo.pop()
-        if type(item) is float and not math.isfinite(item):
-            return False
         if type(item) is dict:
             if not _TEXT.issuperset(map(type, item)):
                 return False
             item = item.values()
         elif type(item) is not list:
             continue
-        todo += [part for part in item if type(part) in _CHECKED]
+        todo += [part for part in item if type(part) in _CONTAINERS]
     return True

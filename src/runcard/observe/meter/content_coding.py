@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 _OUTPUT = 1 << 20  # bytes that a decoder may return at once
 _LARGEST = 256 << 20  # of a body that is small before it is decoded
 _LARGEST_RATIO = 100  # of a large one
-_SLICE = 256  # bytes that are decoded at once where the output cannot be limited: at most 8 MiB for zstd
 _MAX_CODINGS = 4
-_ZSTD_WINDOW = 128 << 20  # browsers and clients accept 8 MiB
 _GZIP, _DEFLATE, _RAW = 31, 15, -15  # as zlib names them
 
 Decode = Callable[[bytes], Iterator[bytes]]
@@ -119,20 +117,19 @@ class _Zstd:
     """zstd with any number of frames."""
 
     def __init__(self) -> None:
-        import zstandard  # noqa: PLC0415 - few replies need it
-
-        self._new = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj
+        try:
+            from runcard.encoding.zstd import ZstdDecompressor, ZstdError  # noqa: PLC0415 - few replies need it
+        except ImportError:  # Python can be built without it
+            raise CodingError("this Python was built without zstd") from None
+        self._new, self._error = ZstdDecompressor, ZstdError
         self._decoder = self._new()
-        self._error = zstandard.ZstdError
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         try:
-            for start in range(0, len(piece), _SLICE):
-                rest = piece[start : start + _SLICE]
-                while rest:
-                    if self._decoder.eof:
-                        self._decoder = self._new()
-                    yield self._decoder.decompress(rest)
-                    rest = self._decoder.unused_data if self._decoder.eof else b""
+            while piece or not (self._decoder.eof or self._decoder.needs_input):
+                if self._decoder.eof:  # the next frame
+                    self._decoder = self._new()
+                yield self._decoder.decompress(piece, _OUTPUT)
+                piece = self._decoder.unused_data if self._decoder.eof else b""
         except self._error as error:
             raise CodingError("the compressed body is damaged") from error

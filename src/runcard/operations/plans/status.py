@@ -17,7 +17,8 @@ class StatusResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.status.location.warnings
+        unchecked = self.status.unchecked
+        return (*self.status.location.warnings, *([] if unchecked is None else [unchecked]))
 
     @property
     def text(self) -> str:
