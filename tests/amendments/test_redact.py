@@ -38,7 +38,10 @@ def test_a_file_is_taken_out_and_it_is_said_by_whom_and_why(cli: Cli, run: Path)
     assert (digest(run / "SHA256SUMS"), digest(run / "metadata.json")) == (sums, metadata)
     told = cli("verify", run)
     assert told.code == 0
-    assert "  notes.txt: withheld by ada because she asked for it [withheld]" in told.out.splitlines()
+    assert (
+        "  notes.txt: withheld by 'ada' because she asked for it, says the amendment [withheld]"
+        in told.out.splitlines()
+    )
     assert_tidy(run)
 
 
@@ -169,7 +172,7 @@ def test_the_payload_of_an_event_goes_with_its_salt_and_the_chain_holds(cli: Cli
     told = cli("verify", run)
     assert told.code == 0
     assert (
-        f"  experiment.jsonl: event {writer}:2: withheld by ada because she asked for it [withheld]"
+        f"  experiment.jsonl: event {writer}:2: withheld by 'ada' because she asked for it, says the amendment [withheld]"
         in told.out.splitlines()
     )
     assert entries(run)[0]["events"] == [f"{writer}:2"]
@@ -183,8 +186,8 @@ def test_more_events_can_go_later_and_each_has_its_own_reason(run: Path) -> None
     assert again.already == (f"experiment.jsonl event {writer}:2",)
     withheld = [found["message"] for found in verdict(run)["findings"] if found["kind"] == "withheld"]
     assert withheld == [
-        f"event {writer}:2: withheld by ada because first",
-        f"event {writer}:3: withheld by ben because second",
+        f"event {writer}:2: withheld by 'ada' because first, says the amendment",
+        f"event {writer}:3: withheld by 'ben' because second, says the amendment",
     ]
     assert is_good(run)
 
@@ -393,7 +396,7 @@ def test_a_file_that_is_put_back_is_found_and_taken_out_again_by_the_next_amendm
     said = verdict(run)
     assert kinds(said) == {("changed", "notes.txt")}
     assert said["intact"] is False
-    assert "withheld by ada because law" in said["findings"][0]["message"]
+    assert "withheld by 'ada' because law, says the amendment" in said["findings"][0]["message"]
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.out.splitlines() == [
         f"{run}/notes.txt: finished, an earlier redaction was interrupted",

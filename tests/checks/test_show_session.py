@@ -92,7 +92,10 @@ def test_what_was_amended_is_on_the_screen(cli: Cli, session: Path) -> None:
         },
     }
     (session / "amendments.jsonl").write_text(json.dumps(line) + "\n")
-    assert "Amendments\n  summary.md: withheld by ann because law\n" in cli("show", session).out
+    assert (
+        "Amendments\n  summary.md: withheld by 'ann' because law, says the amendment\n"
+        in cli("show", session).out
+    )
     (change,) = json.loads(cli("show", "--json", session).out)["amendments"]
     assert (change["kind"], change["path"]) == ("redaction", "summary.md")
     assert (change["who"], change["why"], change["new_sha256"]) == ("ann", "law", None)
@@ -160,7 +163,7 @@ def test_a_transcript_that_was_taken_out(cli: Cli, session: Path) -> None:
     runcard.redact(session, files=[path], reason="it has a name", by="ada")
     done = cli("log", session, "coordinator")
     assert done.code == 1
-    assert "hint: withheld by ada because it has a name" in done.err
+    assert "hint: withheld by 'ada' because it has a name, says the amendment" in done.err
 
 
 def test_a_transcript_that_the_document_says_lies_elsewhere(cli: Cli, session: Path, tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def test_the_report_for_programs_has_exactly_these_keys(cli: Cli, store: Path) -
         "timestamped": None,
         "tally": {
             "good": 1,
+            "changed_after_signing": 0,
             "changed": 1,
             "incomplete": 0,
             "not_signed_as_required": 0,
@@ -156,6 +157,7 @@ def test_the_report_for_programs_has_exactly_these_keys(cli: Cli, store: Path) -
                 "intact": each != run,
                 "complete": True,
                 "signed": None,
+                "signature": {"state": "none", "by": [], "unsigned_additions": 0},
                 "timestamped": None,
                 "fingerprint": f"sha256:{sha256((each / 'metadata.json').read_bytes()).hexdigest()}",
                 "signers": [],

@@ -277,7 +277,7 @@ def test_what_was_amended_in_the_open_is_told(session: Path) -> None:
         "the ledger does not know the last 1 amendments",
     )
     assert (finding["kind"], finding["path"]) == ("amended", name)
-    assert finding["message"] == "amended by ann because a customer's name"
+    assert finding["message"] == "amended by 'ann' because a customer's name, says the amendment"
     (session / "amendments.jsonl").write_bytes(b"")
     assert kinds(session) == {("unexpected", "amendments.jsonl"), ("changed", name)}
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runcard.digests import sha256_bytes
 from runcard.documents import schema
 from runcard.documents.document import Document
 from runcard.documents.findings import (
@@ -23,7 +24,7 @@ from runcard.documents.findings import (
 from runcard.documents.kinds import GENERATION, KINDS, TESTPLAN, DocumentKind, detect, is_legacy
 from runcard.encoding import BOM, JsonObject, Limits, Position, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
-from runcard.errors import EncodingError
+from runcard.errors import DocumentError, EncodingError
 
 if TYPE_CHECKING:
     from runcard.documents.migrations import MigratedData
@@ -38,6 +39,9 @@ _MODELS = {
     "archive-index": ("archive_index", "ArchiveIndex"),
     "testplan": ("testplan.plan", "TestPlan"),
 }
+
+# Where a document can say what it was migrated from; 1.0.0 has no room for it.
+_ROOM_FOR_ORIGIN = {("generation", "1.0"), ("team", "2.0.0"), ("instance", "2.0.0")}
 
 Findings = tuple[Finding, ...]
 FileCheck = Callable[[JsonObject], Iterable[Finding]]
@@ -179,6 +183,31 @@ def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> "
     if kind is None or parsed.data is None:
         raise InvalidDocument(parsed.report)
     return migrate(kind, parsed.data, parsed.report.version, target, zone)
+
+
+def with_origin(
+    migrated: JsonObject, kind: str, version: str | None, source: bytes, target: str
+) -> JsonObject:
+    """Migrated data that says what it was migrated from, where its version has room for that."""
+    if (kind, target) not in _ROOM_FOR_ORIGIN:
+        return migrated
+    return {**migrated, "origin": {"version": version, "sha256": sha256_bytes(source).hex}}
+
+
+def is_migration(before: bytes, after: bytes, limits: Limits) -> bool:
+    """Whether a document is another one in its version, and nothing else: the name of the producer may differ."""
+    source, result = parse_document(before, limits=limits), parse_document(after, limits=limits)
+    kind, target = source.report.kind, result.report.version
+    if kind is None or target is None or kind != result.report.kind or result.data is None:
+        return False
+    from runcard.documents.differences import differences  # noqa: PLC0415 - few documents were migrated
+
+    try:
+        migrated = migrate_document(source, target).data
+    except DocumentError:
+        return False
+    expected = with_origin(migrated, kind, source.report.version, before, target)
+    return next(differences(expected, result.data, {"/producer"}), None) is None
 
 
 def _check(value: object, named: str | None) -> ParsedDocument:

@@ -130,7 +130,7 @@ TOOLS = (
                         "findings": about(OBJECTS, "kind, record, path, expected, found, message."),
                         "signatures": about(
                             OBJECTS,
-                            "fingerprint of the key, signed_at by the signer's own clock, amended_since.",
+                            "fingerprint of the key, signed_at by the signer's own clock, amended_since, changed_since.",
                         ),
                         "timestamps": about(
                             OBJECTS,

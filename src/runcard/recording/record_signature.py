@@ -126,7 +126,7 @@ def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") 
     from runcard.encoding import Limits  # noqa: PLC0415
     from runcard.store.verification.signature_check import SignatureCheck  # noqa: PLC0415 - few sign twice
 
-    check = SignatureCheck(state, Limits())
+    check = SignatureCheck(state, Limits(), [True] * len(state.amendments))
     list(check.findings(signatures))
-    own = (each for each in check.good if each.key == signer.public_key and not each.amended_since)
+    own = (each for each in check.good if each.key == signer.public_key and not each.changes_since)
     return next((each.signed_at for each in own), None)

@@ -90,7 +90,7 @@ class VerdictMemory:
             self._at_once.release()
         total = VerifySummary()
         for each in judged:
-            total.add(*each)
+            total.add(each)
         signers = [signer for each in judged for signer in each.signers]
         times = [time for each in judged for time in each.times]
         verdict = RememberedVerdict(

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     help="Names in the file of signers. Each record needs the signature of each of them, by different people.",
 )
 @declare.option(
+    "--allow-unsigned-changes",
+    is_flag=True,
+    help="Redactions and migrations that nobody signed after the last signature are warnings, not errors. With --signers.",
+)
+@declare.option(
     "--revoked",
     metavar="FILE",
     type="PATH",
@@ -69,6 +74,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     pin: str | None,
     signers: str | None,
     require: str | None,
+    allow_unsigned_changes: bool,
     revoked: str | None,
     tsa_certs: str | None,
     require_timestamp: bool,
@@ -90,7 +96,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.judgement import judge  # noqa: PLC0415
+    from runcard.operations.checks.judgement import Judgement, judge  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -102,7 +108,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
-    policy = _policy(signers, revoked, require)
+    policy = _policy(signers, revoked, require, allow_unsigned_changes=allow_unsigned_changes)
     authorities = _authorities(tsa_certs, is_required=require_timestamp)
     total = VerifySummary(lists_records=as_json)
     report = VerifyReport(batch, signers)
@@ -111,12 +117,12 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None, inputs=inputs)
     ):
         judgement = judge(result, policy, authorities, proof)
-        total.add(*judgement)
-        report.add(*judgement)
+        total.add(judgement)
+        report.add(judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for result in pinned.results if pinned else ():
-        total.add(result)
-        report.add(result)
+        total.add(Judgement(result))
+        report.add(Judgement(result))
     if as_json:
         say_json(total.to_dict(pinned))
         return _code(code_for_severity(total.severity), pinned)
@@ -125,14 +131,16 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     return report.finish(total.tally)
 
 
-def _policy(signers: str | None, revoked: str | None, require: str | None) -> "TrustPolicy | None":
+def _policy(
+    signers: str | None, revoked: str | None, require: str | None, *, allow_unsigned_changes: bool
+) -> "TrustPolicy | None":
     """What the reader trusts; None if no option says so."""
-    if signers is None and revoked is None and require is None:
+    if signers is None and revoked is None and require is None and not allow_unsigned_changes:
         return None
     from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few verify signatures
 
     names = None if require is None else [name.strip() for name in require.split(",")]
-    return open_policy(signers, revoked, names)
+    return open_policy(signers, revoked, names, allows_unsigned_changes=allow_unsigned_changes)
 
 
 def _check_proof(paths: tuple[str, ...]) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from runcard.cli.batch import Batch
     from runcard.documents.findings import Finding
+    from runcard.operations.checks.judgement import Judgement
     from runcard.operations.checks.verify_result import Verified
+    from runcard.operations.signatures.signature_state import SignatureState
     from runcard.operations.signatures.time_authority import JudgedTimestamp
     from runcard.operations.signatures.trust import JudgedSignature
     from runcard.store.verification import Verdict
@@ -31,6 +33,7 @@ _COMPLETE = "Complete means that nothing is missing in a record. This does not p
 _SIGNED = "Signed means that somebody with the key of the signer signed a record; {file} says whose it is. This does not prove when."
 _UNKNOWN_KEY = "Signed with a key that nobody vouches for here: anyone can make one. Name the keys that you trust with --signers FILE."
 _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
+_CHANGED_SINCE = "Changes after a signature are not signed: anyone able to write to this folder could have made them, in any name."
 _NOT_CHECKED = "Not checked: a signature or a time-stamp proves nothing until it is checked."
 _TIMESTAMPED = "Time-stamped means that a record existed by then, says an authority that you trust. This does not prove who made it, nor how old it was."
 _UNKNOWN_AUTHORITY = "Time-stamped by an authority that nobody vouches for here: anyone can be one. Name the certificates that you trust with --tsa-certs FILE."
@@ -45,19 +48,15 @@ class VerifyReport:
         self._file = signers
         self._sentences: set[str] = set()
 
-    def add(
-        self,
-        result: "Verified",
-        signers: "Sequence[JudgedSignature]" = (),
-        times: "Sequence[JudgedTimestamp]" = (),
-    ) -> None:
+    def add(self, judgement: "Judgement") -> None:
         """The verdict on a record: at once if it is good, at the end if it failed."""
+        result, signers, times, signature = judgement
         verdict = result.verdict
         for state in result.inputs or ():
             if state.state != EQUAL:
                 self._batch.report_warning(f"{result.path}: {state.describe()}")
         if _code_of(verdict) == ExitCode.FAILED:
-            self._add_failed(result, [*_proof_lines(signers, times), *_input_lines(result)])
+            self._add_failed(result, signature, [*_proof_lines(signers, times), *_input_lines(result)])
             return
         known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
         if not verdict.records and not verdict.findings and not signers:
@@ -67,9 +66,9 @@ class VerifyReport:
         elif not verdict.records and signers:
             self._batch.done(f"{result.path}: the ledger is signed", [*_proof_lines(signers, times), *known])
         elif verdict.records:
-            self._sentences.update(self._about(verdict, signers, times))
+            self._sentences.update(self._about(verdict, signers, times, signature))
             proofs = [*_proof_lines(signers, times), *_input_lines(result)]
-            self._batch.done(f"{result.path}: {_words(verdict)}", [*proofs, *known])
+            self._batch.done(f"{result.path}: {_words(verdict, signature)}", [*proofs, *known])
         else:
             for line in known:
                 self._batch.done(f"{result.path}: {line}")
@@ -77,7 +76,7 @@ class VerifyReport:
             if _code_of(finding) != ExitCode.OK:
                 self._batch.report_warning(f"{result.path}: {_line(finding, result)}")
 
-    def _add_failed(self, result: "Verified", proofs: "Sequence[str]") -> None:
+    def _add_failed(self, result: "Verified", signature: "SignatureState", proofs: "Sequence[str]") -> None:
         verdict = result.verdict
         only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
         if only is not None and only.kind == "missing" and only.record == printable(result.path):
@@ -85,19 +84,22 @@ class VerifyReport:
             return
         findings = sorted(verdict.findings, key=lambda finding: _code_of(finding) != ExitCode.FAILED)
         lines = [*(_line(one, result) for one in findings), *proofs]
-        self._batch.report_error(f"{result.path}: {_words(verdict)}", details=lines)
+        self._batch.report_error(f"{result.path}: {_words(verdict, signature)}", details=lines)
 
     def _about(
         self,
         verdict: "Verdict",
         signers: "Sequence[JudgedSignature]",
         times: "Sequence[JudgedTimestamp]",
+        signature: "SignatureState",
     ) -> Iterator[str]:
         """What the verdicts on a good record do not prove."""
         if not (verdict.intact and verdict.complete):
             return
         yield _INTACT
         yield _COMPLETE
+        if signature.unsigned_changes:
+            yield _CHANGED_SINCE
         if any(each.is_trusted for each in signers):
             yield _SIGNED
         elif signers:
@@ -118,7 +120,7 @@ class VerifyReport:
         if records > 1:
             parts = ", ".join(f"{count:,} {word}" for word, count in tally.items() if count)
             (say_done if code == ExitCode.OK else say)(f"{records:,} records: {parts}")
-        signed = (_SIGNED, _UNKNOWN_KEY, _NOT_SIGNED)
+        signed = (_SIGNED, _UNKNOWN_KEY, _NOT_SIGNED, _CHANGED_SINCE)
         stamped = (_TIMESTAMPED, _UNKNOWN_AUTHORITY, _NOT_TIMESTAMPED)
         for sentence in (_INTACT, _COMPLETE, *signed, *stamped, _NOT_CHECKED):
             if sentence in self._sentences:
@@ -157,24 +159,25 @@ def _line(finding: "Finding", result: "Verified") -> str:
     return f"{place}: {finding.message} [{finding.kind}]" if place else f"{finding.message} [{finding.kind}]"
 
 
-def _words(verdict: "Verdict") -> str:
+def _words(verdict: "Verdict", signature: "SignatureState") -> str:
     """The verdicts in words; in capitals where the check failed."""
     words = {
-        (True, True): "intact, complete",
+        (True, True): f"intact, {_complete(verdict)}",
         (False, True): "changed (nothing missing)",
         (True, False): "incomplete (nothing changed)",
         (False, False): "changed and incomplete",
     }[verdict.intact, verdict.complete]
     has_failed = _code_of(verdict) == ExitCode.FAILED
     if verdict.intact and verdict.complete and verdict.records:
-        signed = "signed" if verdict.signed else "not signed"
-        if not verdict.signed and verdict.leaves_unchecked(layout.SIGNATURE):
+        signed = signature.describe()
+        if not verdict.signatures and verdict.leaves_unchecked(layout.SIGNATURE):
             signed = "signature not checked"
         timestamped = "time-stamped" if verdict.timestamped else "not time-stamped"
         if not verdict.timestamped and verdict.leaves_unchecked(layout.TIMESTAMPS):
             timestamped = "time-stamp not checked"
         kinds = {finding.kind for finding in verdict.findings}
-        signed = "NOT SIGNED AS REQUIRED" if "signer" in kinds else signed
+        if has_failed and "signer" in kinds:
+            signed = signed.upper() if signature.unsigned_changes else "NOT SIGNED AS REQUIRED"
         timestamped = "NOT TIME-STAMPED AS REQUIRED" if "authority" in kinds else timestamped
         return f"{words}, {signed}, {timestamped}"
     if has_failed and verdict.intact and verdict.complete:  # a store, whose ledger is signed by somebody else
@@ -183,3 +186,11 @@ def _words(verdict: "Verdict") -> str:
         word, *rest = words.split(" ")
         words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])
     return words if verdict.records else f"the store is {words}"
+
+
+def _complete(verdict: "Verdict") -> str:
+    """A record from which something was taken is complete but for that."""
+    withheld = sum(finding.kind == "withheld" for finding in verdict.findings)
+    if not withheld:
+        return "complete"
+    return f"complete except for {withheld:,} withheld {'part' if withheld == 1 else 'parts'}"

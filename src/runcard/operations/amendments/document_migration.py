@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from runcard.digests import sha256_bytes
 from runcard.documents import reader
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
@@ -11,9 +10,6 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable
 from runcard.operations.checks.load import is_yaml_name, read_document
-
-# Where a document can say what it was migrated from; 1.0.0 has no room for it.
-_ROOM_FOR_ORIGIN = {("generation", "1.0"), ("team", "2.0.0"), ("instance", "2.0.0")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +69,7 @@ def prepare_migration(
     data = migration.data
     if data == examined.data:
         return Migrated(path, report.kind, to, to, before, before)
-    if (report.kind, to) in _ROOM_FOR_ORIGIN:
-        data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
+    data = reader.with_origin(data, report.kind, report.version, before, to)
     after = reader.model_of(report.kind).edit(before, examined.data, data)
     result = reader.parse_document(after, kind=report.kind, limits=limits).report
     if not result.valid:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified
+from runcard.operations.signatures.signature_state import SignatureState, signature_state
 from runcard.store import layout
 from runcard.store.remote.urls import is_url
 
@@ -25,6 +26,7 @@ class Judgement(NamedTuple):
     result: Verified
     signers: "Sequence[JudgedSignature]" = ()
     times: "Sequence[JudgedTimestamp]" = ()
+    signature: SignatureState = SignatureState()
 
 
 def judge(
@@ -39,15 +41,11 @@ def judge(
     """
     proven = _with_proof(result, proof)
     times = _timestamps(proven, authorities)
-    signers = _signatures(proven, trust, times)
-    findings: list[Finding] = []
-    if trust is not None and (proven.verdict.records or signers):
-        has_unchecked = proven.verdict.leaves_unchecked(layout.SIGNATURE)
-        findings += trust.findings(_name(proven), signers, has_unchecked=has_unchecked)
+    signers, state, findings = _signatures(proven, trust, times)
     if authorities is not None and proven.verdict.records:
         findings += authorities.findings(_name(proven), times)
     verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
-    return Judgement(proven._replace(verdict=verdict), signers, times)
+    return Judgement(proven._replace(verdict=verdict), signers, times, state)
 
 
 def _with_proof(result: Verified, proof: str | None) -> Verified:
@@ -72,13 +70,23 @@ def _timestamps(result: Verified, policy: "TimePolicy | None") -> "list[JudgedTi
 
 def _signatures(
     result: Verified, policy: "TrustPolicy | None", times: "Sequence[JudgedTimestamp]"
-) -> "list[JudgedSignature]":
-    """The signatures that are right; time-stamps prove that one is older than the end of its key."""
-    if not result.verdict.signatures:
-        return []
+) -> "tuple[Sequence[JudgedSignature], SignatureState, list[Finding]]":
+    """The signatures that are right, what they say about the record, and what it lacks.
+
+    Time-stamps prove that a signature is older than the end of its key.
+    """
+    verdict = result.verdict
+    if policy is None and not verdict.signatures:
+        return (), signature_state(verdict, (), only_trusted=False), []
     from runcard.operations.signatures.trust import TrustPolicy  # noqa: PLC0415 - most records have none
 
-    return (policy or TrustPolicy()).judge(result.verdict, times)
+    policy = policy or TrustPolicy()
+    signers = policy.judge(verdict, times)
+    state = policy.state(verdict, signers)
+    if not (verdict.records or signers):
+        return signers, state, []
+    has_unchecked = verdict.leaves_unchecked(layout.SIGNATURE)
+    return signers, state, policy.findings(_name(result), signers, state, has_unchecked=has_unchecked)
 
 
 def _name(result: Verified) -> str:

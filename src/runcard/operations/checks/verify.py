@@ -12,7 +12,7 @@ from runcard.documents.run.input_state import EQUAL
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.operations.checks.judgement import judge
+from runcard.operations.checks.judgement import Judgement, judge
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runcard.operations.checks.pin import PinCheck
-    from runcard.operations.signatures.time_authority import JudgedTimestamp
-    from runcard.operations.signatures.trust import JudgedSignature
     from runcard.store.ledger_index import LedgerIndex
     from runcard.store.verification.anchors import AnchorIndex
 
 # What can be the matter with a record, in the order of a tally. One that is removed is known by the ledger only.
 _TALLY = (
     "good",
+    "changed after signing",
     "changed",
     "incomplete",
     "not signed as required",
@@ -309,21 +308,16 @@ class VerifySummary:
         self._records: list[JsonObject] = []
         self._findings: list[Finding] = []
 
-    def add(
-        self,
-        result: Verified,
-        signers: "Sequence[JudgedSignature]" = (),
-        times: "Sequence[JudgedTimestamp]" = (),
-    ) -> None:
-        """Add a result, with the signatures and the time-stamps of its record that are right."""
-        verdict = result.verdict
+    def add(self, judgement: Judgement) -> None:
+        """Add a result that was judged."""
+        result, verdict = judgement.result, judgement.result.verdict
         self._intact &= verdict.intact
         self._complete &= verdict.complete
         if verdict.records:
-            self._signed.add(verdict.signed)
+            self._signed.add(judgement.signature.signed)
             self._timestamped.add(verdict.timestamped)
             if self._lists_records:
-                self._records.append(_record_entry(result, signers, times))
+                self._records.append(_record_entry(judgement))
         self.tally.update(_tally_words(verdict))
         self._findings += verdict.findings
         self.severity = max(
@@ -374,18 +368,22 @@ def _tally_words(verdict: Verdict) -> Iterator[str]:
         yield _good_word(verdict)
 
 
+def is_unsigned_change(verdict: Verdict) -> bool:
+    """Whether a warning says that the record was changed after its signature."""
+    return any(finding.kind == "signer" and finding.severity is WARNING for finding in verdict.findings)
+
+
 def _good_word(verdict: Verdict) -> str:
     """The word for a record that is intact and complete."""
     if verdict.severity is not ERROR:
-        return "good"
+        return "changed after signing" if is_unsigned_change(verdict) else "good"
     is_signed = not any(finding.kind == "signer" for finding in verdict.findings)
     return "not time-stamped as required" if is_signed else "not signed as required"
 
 
-def _record_entry(
-    result: Verified, signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]"
-) -> JsonObject:
-    verdict, identity = result.verdict, result.verdict.identity
+def _record_entry(judgement: Judgement) -> JsonObject:
+    result, verdict = judgement.result, judgement.result.verdict
+    identity = verdict.identity
     inputs = {} if result.inputs is None else {"inputs": [each.to_dict() for each in result.inputs]}
     return {
         "path": printable(result.path if is_url(result.path) else os.path.abspath(result.path)),
@@ -393,11 +391,12 @@ def _record_entry(
         "kind": identity and identity.kind,
         "intact": verdict.intact,
         "complete": verdict.complete,
-        "signed": verdict.signed,
+        "signed": judgement.signature.signed,
+        "signature": judgement.signature.to_dict(),
         "timestamped": verdict.timestamped,
         "fingerprint": (identity and identity.fingerprint) or None,
-        "signers": [each.to_dict() for each in signers],
-        "timestamps": [each.to_dict() for each in times],
+        "signers": [each.to_dict() for each in judgement.signers],
+        "timestamps": [each.to_dict() for each in judgement.times],
         **inputs,
     }
 
@@ -406,5 +405,5 @@ def summary(results: Iterable[Verified], pin: "PinCheck | None" = None) -> JsonO
     """The verdict on everything as data."""
     total = VerifySummary()
     for result in results:
-        total.add(*judge(result))
+        total.add(judge(result))
     return total.to_dict(pin)

@@ -10,6 +10,7 @@ from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import printable, read_file
+from runcard.operations.signatures.signature_state import SignatureState, signature_state
 from runcard.signing.check import SigningTimes, Trust, missing_signers, revocation_fault, trust_in
 from runcard.signing.signers_file import RevokedKeys, SignersFile, parse_revoked, parse_signers
 from runcard.store import layout
@@ -46,18 +47,23 @@ class JudgedSignature(NamedTuple):
             "trusted": self.is_trusted,
             "reason": self.fault,
             "signed_at": self.signature.signed_at,
-            "amended_since": self.signature.amended_since,
+            "amended_since": self.signature.changes_since + self.signature.remarks_since,
+            "changed_since": self.signature.changes_since,
         }
 
     def describe(self) -> str:
         """Who signed, in words."""
         name = ", ".join(map(printable, self.names)) or "an unknown key"
-        since = self.signature.amended_since
-        later = f", amended {'once' if since == 1 else f'{since} times'} since" if since else ""
-        if added := self.signature.entries_since:
-            later = f", without the last {'entry' if added == 1 else f'{added:,} entries'}"
         untrusted = f", not trusted: {self.fault}" if self.fault else ""
-        return f"{name} ({self.signature.key.fingerprint}){later}{untrusted}"
+        return f"{name} ({self.signature.key.fingerprint}){self._later()}{untrusted}"
+
+    def _later(self) -> str:
+        """What the signature does not cover, in words."""
+        if added := self.signature.entries_since:
+            return f", without the last {'entry' if added == 1 else f'{added:,} entries'}"
+        counts = ((self.signature.changes_since, "change"), (self.signature.remarks_since, "remark"))
+        later = [f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+        return f", before {' and '.join(later)}" if later else ""
 
 
 class TrustPolicy:
@@ -68,7 +74,13 @@ class TrustPolicy:
         signers: SignersFile | None = None,
         revoked: RevokedKeys | None = None,
         required: Sequence[str] | None = None,
+        *,
+        allows_unsigned_changes: bool = False,
     ) -> None:
+        if allows_unsigned_changes and signers is None:
+            raise UsageError(
+                "--allow-unsigned-changes needs a file of signers", hint="pass it with --signers FILE"
+            )
         if required is not None and signers is None:
             raise UsageError("--require needs a file of signers", hint="pass it with --signers FILE")
         if required is not None and not all(required):
@@ -76,6 +88,7 @@ class TrustPolicy:
         self.signers = signers
         self._revoked = revoked or {}
         self._required = tuple(required or ())
+        self._allows_unsigned_changes = allows_unsigned_changes or signers is None
 
     def judge(self, verdict: Verdict, times: "Sequence[JudgedTimestamp]" = ()) -> list[JudgedSignature]:
         """The signatures of a record, with their signers; `times` are its time-stamps, which prove how old they are."""
@@ -90,10 +103,26 @@ class TrustPolicy:
         fault = revocation_fault(signature.key, self._revoked, when)
         return JudgedSignature(signature, Trust(signature.key, (), fault), None if fault is None else False)
 
+    def state(self, verdict: Verdict, judged: Sequence[JudgedSignature]) -> SignatureState:
+        """Whether the record is signed as it is now."""
+        return signature_state(verdict, judged, only_trusted=self.signers is not None)
+
     def findings(
-        self, record: str, judged: Sequence[JudgedSignature], *, has_unchecked: bool = False
+        self,
+        record: str,
+        judged: Sequence[JudgedSignature],
+        state: SignatureState,
+        *,
+        has_unchecked: bool = False,
     ) -> list[Finding]:
-        """What a record lacks: a trusted signature, or one of those that are required."""
+        """What a record lacks: a trusted signature, one of those that are required, or one of its changes."""
+        unsigned = state.finding(record, is_allowed=self._allows_unsigned_changes)
+        missing = self._missing(record, judged, has_unchecked=has_unchecked)
+        return missing if unsigned is None else [*missing, unsigned]
+
+    def _missing(
+        self, record: str, judged: Sequence[JudgedSignature], *, has_unchecked: bool
+    ) -> list[Finding]:
         if self.signers is None:
             are_revoked = bool(judged) and all(each.is_trusted is False for each in judged)
             return [_finding(record, "it is signed with revoked keys only")] if are_revoked else []
@@ -127,12 +156,15 @@ def open_policy(
     signers: str | os.PathLike[str] | None = None,
     revoked: str | os.PathLike[str] | None = None,
     required: Sequence[str] | None = None,
+    *,
+    allows_unsigned_changes: bool = False,
 ) -> TrustPolicy:
     """The policy by the reader's files; raises an error for one that cannot be read as a whole."""
     return TrustPolicy(
         None if signers is None else parse_signers(_text(signers), printable(os.fspath(signers))),
         None if revoked is None else parse_revoked(_text(revoked), printable(os.fspath(revoked))),
         required,
+        allows_unsigned_changes=allows_unsigned_changes,
     )
 
 

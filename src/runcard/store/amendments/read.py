@@ -29,12 +29,14 @@ class FileChange(NamedTuple):
     who: str
     why: str
     payload: JsonObject  # of the entry
+    line: str  # the hash of its line
 
     def __str__(self) -> str:
         return self.by("withheld" if self.new is None else "amended")
 
     def by(self, verb: str) -> str:
-        return f"{verb} by {self.who} because {self.why}"
+        """Who did it and why, as the amendment says: a name in it is no proof."""
+        return f"{verb} by '{self.who}' because {self.why}, says the amendment"
 
     @property
     def events(self) -> list[str]:
@@ -144,6 +146,11 @@ def _amendments(journal: Journal) -> Amendments:
     return Amendments(journal, entries, by_path)
 
 
+def changes_record(line: JsonObject) -> bool:
+    """Whether a line of `amendments.jsonl` changes the record. A remark only adds to it; a line of unknown kind may change it."""
+    return not isinstance(_entry(line), Remark)
+
+
 def _is_digest(value: object) -> TypeGuard[str]:
     """Whether this is a digest: the bytes of before are looked for under that name."""
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
@@ -157,5 +164,5 @@ def _entry(line: JsonObject) -> FileChange | Remark | None:
     path, old, new = (payload.get(key) for key in ("path", "old_sha256", "new_sha256"))
     if isinstance(path, str) and _is_digest(old) and (new is None or _is_digest(new)):
         who, why = (str(payload.get(key) or "unknown") for key in ("who", "why"))
-        return FileChange(kind, path, old, new, who, why, payload)
+        return FileChange(kind, path, old, new, who, why, payload, str(line.get("hash")))
     return Remark(kind, payload) if kind in {NOTE, TAG, EVALUATION, APPROVAL} else None

@@ -54,7 +54,7 @@ class LedgerSignatureCheck(SignatureCheck):
         """A ledger grows, which is no change. What was added is not signed."""
         signed = sum(end.entries for end in signed_ends(statement) or ())
         added = sum(map(self._index.count, self._index.ledgers)) - signed
-        return RecordSignature(key, statement.signed_at, 0, number, added)
+        return RecordSignature(key, statement.signed_at, number, entries_since=added)
 
 
 class LedgerPrefixes:

@@ -17,7 +17,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import JsonName, failure, json_name, printable, read_regular
 from runcard.store import layout
-from runcard.store.amendments.read import Amendments, FileChange
+from runcard.store.amendments.read import MIGRATION, Amendments, FileChange, changes_record
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import Progress, Record, TooLargeError
 from runcard.store.verification.journal_scan import JournalScan
@@ -62,6 +62,7 @@ class RecordCheck(ABC):
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
         self.scan: JournalScan | None = None  # of the journal, if there is one
         self._documents: dict[str, bytes] = {}  # that were read
+        self._migrations: dict[str, bool | None] = {}  # whether they are some, by the hash of their amendment
         self.fingerprint = ""  # the digest of the metadata document as it was sealed; empty without one
         self.signatures: Sequence[RecordSignature] = ()  # that are right
         self.signature_heads: tuple[str, ...] = ()  # the digests of the signatures so far, after each of them
@@ -129,9 +130,47 @@ class RecordCheck(ABC):
             return
         self._documents[layout.SIGNATURE] = data  # what is checked is what time-stamps are compared with
         self.signature_heads = signature_heads(data)
-        check = SignatureCheck(self._signed_state(sealed, amendments), self.limits)
+        changes = self._changes(amendments)
+        check = SignatureCheck(self._signed_state(sealed, amendments), self.limits, changes)
         yield from check.findings(data)
         self.signatures = check.good
+
+    def _changes(self, amendments: Amendments) -> list[bool]:
+        """Of each amendment, whether it changed the record in a way that only a signature can vouch for."""
+        lines = amendments.journal.entries if amendments.journal else ()
+        proven = {change.line for change in amendments.changes if self._is_migration(change)}
+        return [changes_record(entry.line) and entry.line["hash"] not in proven for entry in lines]
+
+    def _is_migration(self, change: FileChange) -> bool | None:
+        """Whether an amendment only converted a document, which can be repeated; None if its bytes are gone."""
+        if change.kind != MIGRATION or change.new is None:
+            return False
+        if change.line not in self._migrations:
+            before, after = self.original(change.old), self._bytes(change.path, change.new)
+            if before is None or after is None:
+                self._migrations[change.line] = None
+            else:
+                self._migrations[change.line] = reader.is_migration(before, after, self.limits)
+        return self._migrations[change.line]
+
+    def _bytes(self, path: str, digest: str) -> bytes | None:
+        """The bytes of a document that had this digest at some time; None if they are not there any more."""
+        now = self._metadata() if path == layout.METADATA else self.read(path)
+        return now if now is not None and sha256_bytes(now).hex == digest else self.original(digest)
+
+    def _wrong_migration(self, path: str, changes: "Sequence[FileChange]") -> Finding | None:
+        """The finding about a document that was changed, not converted. What was redacted later cannot be compared any more."""
+        for at, change in enumerate(changes):
+            if change.kind != MIGRATION:
+                continue
+            is_migration = self._is_migration(change)
+            if is_migration is False:
+                message = "an amendment calls it a migration, but converting the document from before gives another one"
+                return self.finding("changed", path, message, expected=change.old, found=change.new)
+            if is_migration is None and all(later.kind == MIGRATION for later in changes[at:]):
+                message = "the document from before a migration is not in the store: the migration cannot be checked"
+                return self.finding("missing", path, message, expected=change.old)
+        return None
 
     def _timestamps(self, sealed: str) -> Findings:
         from runcard.store.verification.record_timestamps import LARGEST_FILE, TimestampCheck  # noqa: PLC0415 - as above
@@ -232,12 +271,17 @@ class RecordCheck(ABC):
         yield from self.faults(layout.AMENDMENTS, checked.faults)
         if amendments.journal.torn:
             yield self.finding("chain", layout.AMENDMENTS, "the last line is torn")
+        for entry in checked.withheld:
+            message = f"line {entry.number}: its payload was taken out, which no command does"
+            yield self.finding("chain", layout.AMENDMENTS, message)
         if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
             yield self.finding("unexpected", layout.AMENDMENTS, "it holds no amendment")
         if sealed != current:
             yield from self._original(sealed)
             yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
         expected, changes = amendments.accepted(layout.METADATA, sealed)
+        if (wrong := self._wrong_migration(layout.METADATA, changes)) and self.original(sealed):
+            yield wrong
         if changes and expected != current:
             yield self._unamended_bytes(layout.METADATA, changes[-1], expected, current)
 
@@ -370,7 +414,7 @@ class RecordCheck(ABC):
                 if changes and found.hex != accepted and found.hex in {change.old for change in changes}:
                     return self._unamended_bytes(path, changes[-1], accepted, found.hex)
                 if changes and accepted == found.hex:
-                    return self.finding(
+                    return self._wrong_migration(json_name(path).text, changes) or self.finding(
                         "amended", path, printable(str(changes[-1])), expected=expected.hex, found=found.hex
                     )
                 return self.finding(

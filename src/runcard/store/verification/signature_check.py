@@ -3,7 +3,7 @@
 Whether the keys are trusted is not decided here: that needs a file of signers, which is the reader's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.documents.findings import Finding, record_finding
@@ -32,8 +32,9 @@ class RecordSignature(NamedTuple):
 
     key: PublicKey
     signed_at: str | None  # by the clock of the signer
-    amended_since: int  # how many amendments were made after it
     line: int  # in the file of signatures
+    changes_since: int = 0  # how many amendments changed the record after it
+    remarks_since: int = 0  # how many amendments added a remark after it
     entries_since: int = 0  # how many entries a ledger got after it
 
 
@@ -43,8 +44,10 @@ class SignatureCheck:
     file = layout.SIGNATURE
     predicate = PREDICATE
 
-    def __init__(self, state: SignedState, limits: Limits) -> None:
+    def __init__(self, state: SignedState, limits: Limits, changes: Sequence[bool]) -> None:
+        """`changes` says of each amendment whether it changed the record."""
         self._state = state
+        self._changes = changes
         self._name = printable(state.name)
         self._limits = limits
         self.good: list[RecordSignature] = []
@@ -112,8 +115,8 @@ class SignatureCheck:
         return compare_statement(statement, self._state, layout.METADATA)
 
     def _signature(self, key: PublicKey, statement: SignedStatement, number: int) -> RecordSignature:
-        since = len(self._state.amendments) - statement.amendments
-        return RecordSignature(key, statement.signed_at, since, number)
+        later = self._changes[statement.amendments :]
+        return RecordSignature(key, statement.signed_at, number, sum(later), len(later) - sum(later))
 
     def _finding(self, kind: str, message: str) -> Finding:
         return record_finding(kind, self._name, self.file, message)

@@ -1,0 +1,234 @@
+"""Amendments that somebody without the key writes into a signed record, as the documentation describes them."""
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runcard
+from attacks.command_server import runcard as command
+from attacks.edited import Fields, kinds, messages, verify
+from runcard.documents import chain
+from runcard.encoding import COMPACT, encode_json
+from runcard.operations.signatures.keygen import keygen
+
+WHEN = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def signers(here: Path) -> Path:
+    path = here / "signers"
+    path.write_text(keygen(here / "alice", name="alice@lab.org").signers_line + "\n")
+    return path
+
+
+@pytest.fixture
+def signed(here: Path, signers: Path) -> Path:
+    """A signed run with a result and a metric."""
+    assert signers.exists()
+    with runcard.record(here / "outputs", strict=True) as run:
+        (run.path / "final.json").write_text('{"accuracy": 0.6}\n')
+        run.log_metric("accuracy", 0.6)
+    path = Path(run.path)
+    sign(path)
+    return path
+
+
+def sign(run: Path, key: str = "alice") -> None:
+    done = command(Path.cwd(), "sign", run, "--key", key)
+    assert done.returncode == 0, done.stderr
+
+
+def forge(run: Path, kind: str, path: str | None, old: str | None, new: str | None, **fields: Any) -> None:
+    """Write a line by hand, in the name of somebody else."""
+    file = run / "amendments.jsonl"
+    first = sha256(sealed_bytes(run)).hexdigest()
+    lines = [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
+    head = (lines[-1]["seq"], lines[-1]["hash"]) if lines else (0, first)
+    payload = {"path": path, "old_sha256": old, "new_sha256": new, "who": "alice@lab.org", "when": WHEN}
+    line = chain.make_line(
+        {"seq": head[0] + 1, "timestamp": WHEN, "event": kind, "writer": "amendments"},
+        payload | {"why": "a name was in it"} | fields,
+        os.urandom(16).hex(),
+        head[1],
+    )
+    with file.open("ab") as opened:
+        opened.write(encode_json(line, COMPACT))
+
+
+def sealed_bytes(run: Path) -> bytes:
+    originals = run.parent / ".runcard" / "originals"
+    kept = [path.read_bytes() for path in originals.iterdir()] if originals.is_dir() else []
+    return kept[0] if kept else (run / "metadata.json").read_bytes()
+
+
+def replace_output(run: Path) -> None:
+    """Another result, and an amendment that calls it a redaction."""
+    output = run / "final.json"
+    old = sha256(output.read_bytes()).hexdigest()
+    output.write_text('{"accuracy": 0.99}\n')
+    forge(run, "redaction", "final.json", old, sha256(output.read_bytes()).hexdigest())
+
+
+def replace_document(run: Path) -> None:
+    """Another metric in the document, and an amendment that calls it a migration, with the original in the store."""
+    document = run / "metadata.json"
+    old = document.read_bytes()
+    digest = sha256(old).hexdigest()
+    originals = run.parent / ".runcard" / "originals"
+    originals.mkdir(parents=True, exist_ok=True)
+    new = old.replace(b"0.6", b"0.99")
+    assert new != old
+    forge(run, "migration", "metadata.json", digest, sha256(new).hexdigest(), **{"from": "1.0", "to": "1.0"})
+    (originals / digest).write_bytes(old)
+    document.write_bytes(new)
+
+
+def record(report: Fields) -> Fields:
+    (found,) = report["records"]
+    return dict(found)
+
+
+def test_the_signature_of_an_untouched_record(signed: Path, signers: Path) -> None:
+    code, report = verify(signed, "--signers", signers)
+    fingerprints = record(report)["signers"][0]["fingerprint"]
+    assert (code, report["signed"]) == (0, True)
+    assert record(report)["signature"] == {
+        "state": "current",
+        "by": ["alice@lab.org"],
+        "unsigned_additions": 0,
+    }
+    assert record(verify(signed)[1])["signature"] == {
+        "state": "current",
+        "by": [fingerprints],
+        "unsigned_additions": 0,
+    }
+
+
+def test_a_redaction_with_other_content_is_not_signed(signed: Path, signers: Path) -> None:
+    replace_output(signed)
+    code, report = verify(signed, "--signers", signers)
+    assert (code, report["signed"], record(report)["signed"]) == (1, False, False)
+    assert record(report)["signature"]["state"] == "before-changes"
+    assert messages(report, "signer") == ["alice@lab.org: signed before 1 change that nobody signed"]
+    allowed = verify(signed, "--signers", signers, "--allow-unsigned-changes")
+    assert (allowed[0], allowed[1]["signed"], allowed[1]["tally"]["changed_after_signing"]) == (2, False, 1)
+    assert verify(signed)[0] == 2
+
+
+def test_the_verdict_says_that_nobody_signed_the_change(signed: Path, signers: Path) -> None:
+    replace_output(signed)
+    done = command(Path.cwd(), "verify", signed, "--signers", signers)
+    first, *rest = done.stdout.splitlines()
+    assert first == (
+        f"Error: {signed}: intact, complete, SIGNED BEFORE 1 CHANGE THAT NOBODY SIGNED, not time-stamped"
+    )
+    assert (
+        "  final.json: amended by 'alice@lab.org' because a name was in it, says the amendment [amended]"
+        in rest
+    )
+    assert not any("signed by alice" in line and "before" not in line for line in rest)
+    quiet = command(Path.cwd(), "verify", "-q", signed, "--signers", signers)
+    assert (quiet.returncode, "NOBODY SIGNED" in quiet.stdout + quiet.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["note", "approval", "review", "redaction"])
+def test_what_a_line_calls_itself_does_not_matter(signed: Path, signers: Path, kind: str) -> None:
+    """A line that names a file and its digests changes that file, whatever its kind."""
+    output = signed / "final.json"
+    old = sha256(output.read_bytes()).hexdigest()
+    output.write_text("other\n")
+    forge(signed, kind, "final.json", old, sha256(b"other\n").hexdigest(), text="harmless")
+    code, report = verify(signed, "--signers", signers)
+    assert (code, record(report)["signature"]["state"]) == (1, "before-changes")
+
+
+def test_a_line_of_unknown_kind_counts_as_a_change(signed: Path, signers: Path) -> None:
+    forge(signed, "blessing", None, None, None)
+    code, report = verify(signed, "--signers", signers)
+    assert (code, record(report)["signature"]["state"]) == (1, "before-changes")
+
+
+def test_a_migration_that_changes_a_metric_is_a_change(signed: Path, signers: Path) -> None:
+    replace_document(signed)
+    code, report = verify(signed, "--signers", signers)
+    assert (code, report["intact"], report["signed"]) == (1, False, False)
+    assert record(report)["signature"]["state"] == "before-tampering"
+    assert any("converting the document" in message for message in messages(report, "changed"))
+    assert verify(signed)[0] == 1  # also for a reader who trusts nobody
+
+
+def test_notes_and_approvals_leave_the_signature_and_are_counted(signed: Path, signers: Path) -> None:
+    for kind, value in (("note", "seen"), ("approval", "carol")):
+        assert command(Path.cwd(), "amend", signed, kind, value).returncode == 0
+    code, report = verify(signed, "--signers", signers)
+    assert (code, report["signed"]) == (0, True)
+    assert record(report)["signature"] == {
+        "state": "current",
+        "by": ["alice@lab.org"],
+        "unsigned_additions": 2,
+    }
+    shown = command(Path.cwd(), "verify", signed, "--signers", signers).stdout
+    assert ", before 2 remarks" in shown
+
+
+def test_the_main_output_withheld_from_a_copy(signed: Path, signers: Path) -> None:
+    done = command(
+        Path.cwd(),
+        "redact",
+        signed,
+        "--file",
+        "final.json",
+        "--by",
+        "alice@lab.org",
+        "--reason",
+        "law",
+        "--yes",
+    )
+    assert done.returncode == 0, done.stderr
+    shown = command(Path.cwd(), "verify", signed)
+    assert shown.returncode == 2
+    assert (
+        "intact, complete except for 1 withheld part, signed before 1 change that nobody signed"
+        in shown.stdout
+    )
+    assert "withheld by 'alice@lab.org' because law, says the amendment" in shown.stdout
+    assert verify(signed, "--signers", signers)[0] == 1
+    sign(signed)  # who has seen the change
+    code, report = verify(signed, "--signers", signers)
+    assert (code, report["signed"], kinds(report)) == (0, True, {"withheld"})
+
+
+def test_a_change_that_only_a_stranger_signed(signed: Path, signers: Path, here: Path) -> None:
+    replace_output(signed)
+    keygen(here / "mallory", name="alice@lab.org")
+    forged = (signed / "metadata.json.sig").read_bytes()
+    # The ledger does not know the forged line, so the stranger signs a copy without a ledger.
+    (signed.parent / ".runcard").rename(here / "away")
+    sign(signed, "mallory")
+    assert len((signed / "metadata.json.sig").read_bytes()) > len(forged)
+    code, report = verify(signed, "--signers", signers)
+    assert (code, record(report)["signature"]["state"]) == (1, "before-changes")
+    assert record(report)["signature"]["by"] == ["alice@lab.org"]
+
+
+def test_the_payload_of_an_amendment_taken_out(signed: Path, signers: Path) -> None:
+    """An approval that was signed is gone, and the chain still holds."""
+    assert command(Path.cwd(), "amend", signed, "approval", "carol").returncode == 0
+    sign(signed)
+    file = signed / "amendments.jsonl"
+    line = json.loads(file.read_bytes())
+    del line["payload"], line["salt"]
+    file.write_bytes(encode_json(line, COMPACT))
+    code, report = verify(signed, "--signers", signers)
+    assert (code, report["intact"]) == (1, False)
+    assert any("its payload was taken out" in message for message in messages(report, "chain"))
