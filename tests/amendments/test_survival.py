@@ -216,7 +216,7 @@ def test_a_folder_that_its_owner_made_read_only_is_no_obstacle(run: Path) -> Non
         assert verdict(store)["complete"]
 
 
-def test_a_ledger_that_nobody_may_write_is_a_warning_and_the_next_amendment_enters_it(run: Path) -> None:
+def test_a_ledger_that_nobody_may_write_is_a_warning_and_an_accepted_amendment_enters_it(run: Path) -> None:
     with everybodys_directory() as folder:
         store = folder / "outputs"
         subprocess.run(["cp", "-a", run.parent, store], check=True)
@@ -228,9 +228,11 @@ def test_a_ledger_that_nobody_may_write_is_a_warning_and_the_next_amendment_ente
             "print(redact(root, files=['notes.txt'], reason='x').warnings)\n",
             LOADED,
         )
-        assert "not in the ledger yet: the next amendment enters it" in said
+        assert "not in the ledger yet: your next amendment enters it" in said
         ledger.chmod(0o666)
-        amend(store / run.name, "note", "x")
+        with pytest.raises(StoreError, match="may be forged"):  # it was another user's
+            amend(store / run.name, "note", "x")
+        amend(store / run.name, "note", "x", accept=True)
         assert_tidy(store / run.name)
         assert verdict(store)["intact"]
 
@@ -249,6 +251,8 @@ def test_amendments_of_another_program_are_continued(run: Path) -> None:
     fields = {"seq": 1, "timestamp": "2026-12-01T09:00:00Z", "event": "note", "writer": "w-theirs"}
     line = chain.make_line(fields, {"text": "theirs", "who": "ben"}, "0" * 32, first)
     (run / "amendments.jsonl").write_bytes(encode_json(line, COMPACT))
-    amend(run, "note", "ours")
+    with pytest.raises(StoreError, match="does not know"):
+        amend(run, "note", "ours")
+    amend(run, "note", "ours", accept=True)
     assert [line["writer"] for line in lines(run / "amendments.jsonl")] == ["w-theirs"] * 2
     assert verdict(run)["findings"] == []

@@ -232,3 +232,65 @@ def test_the_payload_of_an_amendment_taken_out(signed: Path, signers: Path) -> N
     code, report = verify(signed, "--signers", signers)
     assert (code, report["intact"]) == (1, False)
     assert any("its payload was taken out" in message for message in messages(report, "chain"))
+
+
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        ("amend", "note", "seen"),
+        ("redact", "--file", "final.json", "--reason", "law", "--yes"),
+        ("redact", "--file", "final.json", "--reason", "law", "--dry-run"),
+        ("sign", "--key", "alice"),
+    ],
+    ids=["amend", "redact", "redact --dry-run", "sign"],
+)
+def test_nothing_is_built_on_lines_that_the_ledger_does_not_know(
+    signed: Path, signers: Path, command_line: tuple[str, ...]
+) -> None:
+    replace_output(signed)
+    before = {path.name: path.read_bytes() for path in signed.iterdir()}
+    name, *arguments = command_line
+    done = command(Path.cwd(), name, signed, *arguments)
+    assert (done.returncode, "the ledger of its store does not know" in done.stderr) == (1, True)
+    assert {path.name: path.read_bytes() for path in signed.iterdir()} == before
+    assert verify(signed, "--signers", signers)[0] == 1
+
+
+def test_an_announcement_by_somebody_else_is_none(signed: Path, signers: Path) -> None:
+    """The folder of the store can be written to as well, but the code in it needs the key of the user."""
+    assert signers.exists()
+    replace_output(signed)
+    line = json.loads((signed / "amendments.jsonl").read_bytes())
+    folder = signed.parent / ".runcard" / f"amending-{signed.name}"
+    folder.mkdir()
+    (folder / "announced").write_text(f"{line['hash']} {'0' * 64}")
+    assert command(Path.cwd(), "amend", signed, "note", "seen").returncode == 1
+
+
+def test_lines_that_were_written_elsewhere_can_be_accepted(signed: Path, signers: Path) -> None:
+    replace_output(signed)
+    refused = command(Path.cwd(), "amend", signed, "note", "seen")
+    hint = refused.stderr.splitlines()[1]
+    assert "--accept" in hint
+    done = command(Path.cwd(), "amend", signed, "note", "compared with the printed copy", "--accept")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ledger" not in kinds(verify(signed)[1])
+    assert verify(signed, "--signers", signers)[0] == 1  # but nobody signed it
+
+
+def test_amendments_that_were_cut_off_are_not_continued(signed: Path, signers: Path) -> None:
+    assert signers.exists()
+    for text in ("first", "second"):
+        assert command(Path.cwd(), "amend", signed, "note", text).returncode == 0
+    file = signed / "amendments.jsonl"
+    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    assert command(Path.cwd(), "amend", signed, "note", "third").returncode == 1
+
+
+def test_a_copy_without_its_ledger_can_be_amended(signed: Path, signers: Path, here: Path) -> None:
+    assert signers.exists()
+    replace_output(signed)
+    copy = here / "elsewhere" / signed.name
+    copy.parent.mkdir()
+    signed.rename(copy)
+    assert command(Path.cwd(), "amend", copy, "note", "got this by mail").returncode == 0

@@ -58,6 +58,20 @@ def is_own_archive(store: str, record_id: str, sha256: str, mac: str | None) -> 
     return key is not None and mac == _mac(key, store, f"archive of {record_id}", sha256)
 
 
+def own_amendment_mac(store: str, record_id: str, line: str) -> str | None:
+    """The code for an amendment that this user is about to add to a record of the store; None where there can be none."""
+    return own_mac(os.path.join(store, record_id), f"amendment of {record_id}", line)
+
+
+def is_own_amendment(store: str, record_id: str, line: str, mac: str) -> bool:
+    """Whether a code says that this user was about to add an amendment with this hash."""
+    try:
+        key = _read_key()
+    except OSError:
+        return False
+    return key is not None and mac == _mac(key, store, f"amendment of {record_id}", line)
+
+
 def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:
     """The codes in this host's ledger for a run with this document."""
     name = os.path.basename(Ledger(store).path)

@@ -27,6 +27,11 @@ def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
     metavar="PATH",
     help="File of the record that it is about. Default: the whole record. Repeatable.",
 )
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Accept amendments that the ledger of the store does not know, such as those made in a copy.",
+)
 @by_option
 @json_option
 def command(
@@ -35,6 +40,7 @@ def command(
     value: str | None,
     comment: str | None,
     about: tuple[str, ...],
+    accept: bool,
     by: str | None,
     as_json: bool,
 ) -> int:
@@ -48,7 +54,7 @@ def command(
     """
     from runcard.operations.amendments.amend import amend  # noqa: PLC0415
 
-    done = amend(record, kind, value, comment=comment, about=about, by=by)
+    done = amend(record, kind, value, comment=comment, about=about, by=by, accept=accept)
     if as_json:
         say_json(done.to_dict())
     else:

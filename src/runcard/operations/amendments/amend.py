@@ -55,11 +55,13 @@ def amend(
     comment: str | None = None,
     about: Sequence[str] = (),
     by: str | None = None,
+    accept: bool = False,
 ) -> Amended:
     """Add a remark to a closed record, archived or not: a note (its text), a tag (its name), an evaluation
     (`NAME=VALUE`), an approval.
 
-    It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
+    It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names. With
+    `accept`, the ledger of the store also gets amendments that it does not know, such as those made in a copy.
     """
     use_masking_settings()
     fields = _fields(os.fspath(record), kind, value)
@@ -72,7 +74,7 @@ def amend(
     source = open_record(record)
 
     def add(directory: str) -> Amended:
-        with amending(directory) as amender:
+        with amending(directory, accept=accept) as amender:
             author = Author(who, Clock().timestamp(), text)
             payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)

@@ -5,12 +5,16 @@ that name them are added to `amendments.jsonl`, and from that moment on the chan
 places, or go; the ledger comes last. Killed before the entries, nothing has happened. Killed after them, `verify` finds
 files that are not what the amendments say, and the next amendment finishes the work first.
 
+Whoever can write to a record can add entries by hand. So entries that the ledger lacks are built on only if they were
+announced, with a code by this user's key, before they were written: then it was a kill that kept them out of the ledger.
+
 Invariants: removed bytes are nowhere when the work is done, in no temporary file and in none of the
 store's originals; one amends a record at a time; no link is followed out of the record.
 """
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -27,10 +31,22 @@ from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
-from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries_in, entry_payload
+from runcard.store.ledger import (
+    AMENDED,
+    CLOSED,
+    MIGRATED,
+    REDACTED,
+    Ledger,
+    LedgerEntry,
+    LedgerKey,
+    entries_in,
+    entry_payload,
+    in_order,
+)
 from runcard.store.ledger_search import search_ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.ownership import is_own_amendment, own_amendment_mac
 from runcard.store.record import not_a_record
 
 _WRITER = "amendments"
@@ -58,8 +74,11 @@ class Author(NamedTuple):
 
 
 @contextlib.contextmanager
-def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
-    """Lock a closed record to amend it; with `look` nothing is written, nor finished."""
+def amending(record: str, *, look: bool = False, accept: bool = False) -> Iterator["Amender"]:
+    """Lock a closed record to amend it; with `look` nothing is written, nor finished.
+
+    With `accept`, amendments that the ledger does not know are entered as well.
+    """
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
@@ -67,6 +86,8 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     try:
         with lock_folder(path, shared=look):
             amender = Amender(path)
+            if not accept:
+                amender.refuse_unknown()
             if not look:
                 amender.finish()
             yield amender
@@ -126,6 +147,39 @@ class Amender:
             fault = checked.faults[0]
             raise self._refused(f"{layout.AMENDMENTS} line {fault.number}: {fault.reason}")
 
+    def refuse_unknown(self) -> None:
+        """Raise StoreError if the ledger has this record, and its amendments are not those that the ledger knows."""
+        head = self._head()
+        entries = self._ledger_entries()
+        if not any(entry.event == CLOSED for entry in entries):
+            return  # it was closed in another store
+        ends = (entry.amendments for entry in entries if entry.amendments is not None)
+        known = max(ends, key=lambda end: end.count, default=chain.Head(_WRITER, 0, self.sealed))
+        if head.count == known.count and head.head == known.head:
+            return
+        if head.count > known.count and head.head in self._announced():
+            return
+        raise StoreError(
+            f"{printable(self.path)} has amendments that the ledger of its store does not know: they may be forged",
+            hint=f"look at them: runcard show {shlex.quote(printable(self.path))}; if they are right, enter them with a note:"
+            f" runcard amend {shlex.quote(printable(self.path))} note 'the amendments are right' --accept",
+        )
+
+    def _ledger_entries(self) -> list[LedgerEntry]:
+        kind = "session" if self.is_session else "run"
+        key = LedgerKey(kind, os.path.basename(self.path) if self.is_session else self.record_id)
+        found = search_ledgers(layout.store_of(self.path), key.name)
+        return in_order(ledger.view(key, None).entries for ledger in found)
+
+    def _announced(self) -> set[str]:
+        """The amendments that this user decided on, and that a kill may have kept out of the ledger."""
+        store, announced = layout.store_of(self.path), set()
+        for line in self.files.announced():
+            digest, _, mac = line.partition(" ")
+            if is_own_amendment(store, self.record_id, digest, mac):
+                announced.add(digest)
+        return announced
+
     def _refused(self, reason: str) -> StoreError:
         return StoreError(
             f"{printable(self.path)} was changed since it was closed: {reason}",
@@ -178,13 +232,17 @@ class Amender:
 
     def _append(self, kind: str, payloads: list[JsonObject], when: str) -> None:
         path = os.path.join(self.path, layout.AMENDMENTS)
-        head, lines = self._head(), []
+        head, lines, macs = self._head(), [], []
         for payload in payloads:
             fields = {"seq": head.count + 1, "timestamp": when, "event": kind, "writer": head.writer}
             line = chain.write_line(fields, payload, os.urandom(16).hex(), head.head)
             lines.append(line.raw)
             head = chain.Head(head.writer, head.count + 1, line.hash)
+            macs.append(
+                f"{line.hash} {own_amendment_mac(layout.store_of(self.path), self.record_id, line.hash)}"
+            )
         try:
+            self.files.announce(macs)
             if os.path.lexists(path):
                 append_lines(path, b"".join(lines))
             else:
@@ -239,8 +297,8 @@ class Amender:
         if done:
             self.files.sync()
         self._forget_originals()
-        self.files.clear()
         self._enter()
+        self.files.clear(keep_announced=bool(self.remarks))
         return done
 
     def _forget_originals(self) -> None:
@@ -284,7 +342,7 @@ class Amender:
                     _EVENTS.get(last["event"], AMENDED), last["timestamp"], self._ledger_entry(last, head)
                 )
         except RuncardError as error:
-            self.remarks.append(f"not in the ledger yet: the next amendment enters it: {error.message}")
+            self.remarks.append(f"not in the ledger yet: your next amendment enters it: {error.message}")
 
     def _ledger_entry(self, line: JsonObject, head: chain.Head) -> JsonObject:
         payload = line.get("payload") or {}

@@ -30,6 +30,8 @@ from runcard.store.own_directories import open_own, own_entry
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_ANNOUNCED = "announced"  # the name of the file with the amendments that are about to be added
+_LONGEST_ANNOUNCEMENT = 1 << 24  # bytes
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -102,12 +104,31 @@ class Staging:
         """Make everything durable that was staged or put in its place, in one step."""
         sync_filesystem(self._record)
 
-    def clear(self) -> None:
-        """Remove the staged files."""
+    def announce(self, lines: Iterable[str]) -> None:
+        """Keep what is about to be decided until the ledger has it, durably."""
+        write_atomic(os.path.join(self._stage(), _ANNOUNCED), "\n".join(lines).encode(), mode=0o600)
+
+    def announced(self) -> list[str]:
+        """What was decided, and perhaps not done."""
+        data = None
+        with contextlib.suppress(OSError), own_entry(self._store, self._announcement()) as (folder, name):
+            descriptor = open_regular(name, dir_fd=folder)
+            with open(descriptor, "rb") as file:
+                data = file.read(_LONGEST_ANNOUNCEMENT)
+        return [] if data is None else data.decode("ascii", "replace").split("\n")
+
+    def _announcement(self) -> str:
+        return os.path.join(layout.amending(self._record), _ANNOUNCED)
+
+    def clear(self, *, keep_announced: bool = False) -> None:
+        """Remove the staged files; with `keep_announced`, not what was announced."""
         folder = layout.amending(self._record)
         with contextlib.suppress(FileNotFoundError):
-            with open_own(self._store, folder):
-                pass  # no link: that would be an error
+            with open_own(self._store, folder) as descriptor:  # no link: that would be an error
+                if keep_announced:
+                    for name in set(os.listdir(descriptor)) - {_ANNOUNCED}:
+                        os.unlink(name, dir_fd=descriptor)
+                    return
             with own_entry(self._store, folder) as (own, name):
                 shutil.rmtree(name, dir_fd=own)
 

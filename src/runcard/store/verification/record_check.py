@@ -280,10 +280,10 @@ class RecordCheck(ABC):
             yield from self._original(sealed)
             yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
         expected, changes = amendments.accepted(layout.METADATA, sealed)
-        if (wrong := self._wrong_migration(layout.METADATA, changes)) and self.original(sealed):
-            yield wrong
         if changes and expected != current:
             yield self._unamended_bytes(layout.METADATA, changes[-1], expected, current)
+        elif self.original(sealed) and (wrong := self._wrong_migration(layout.METADATA, changes)):
+            yield wrong
 
     def _original(self, sealed: str) -> Findings:
         """Read the sealed document, if a migration has changed it since."""
