@@ -49,6 +49,30 @@ def test_a_command_is_signed(cli: Cli, here: Path, always: Path) -> None:
     assert is_signed(cli, record, always)
 
 
+def test_an_amendment_and_a_redaction_are_signed(cli: Cli, run: Path, always: Path) -> None:
+    assert cli("amend", run, "approval", "bob").code == 0
+    report = json.loads(cli("verify", "--json", "--signers", always, run).out)
+    assert report["records"][0]["signature"]["unsigned_additions"] == 0
+    assert cli("redact", run, "--file", "notes.txt", "--reason", "law", "--yes").code == 0
+    assert is_signed(cli, run, always)
+
+
+def test_a_redaction_of_an_archive_is_signed_in_it(cli: Cli, run: Path, always: Path) -> None:
+    assert cli("archive", run).code == 0
+    assert cli("redact", run.name, "--file", "notes.txt", "--reason", "law", "--yes").code == 0
+    assert not run.exists()
+    (archived,) = run.parent.glob("archive/*/*.tar.gz")
+    assert is_signed(cli, archived, always)
+
+
+@pytest.mark.usefixtures("always")
+def test_an_amendment_stays_when_it_cannot_be_signed(cli: Cli, run: Path, here: Path) -> None:
+    (here / "alice").unlink()
+    done = cli("amend", run, "note", "seen")
+    assert (done.code, "was amended, and not signed" in done.err) == (2, True)
+    assert len((run / "amendments.jsonl").read_bytes().splitlines()) == 1
+
+
 @pytest.mark.usefixtures("always")
 def test_a_key_that_is_gone_does_not_lose_the_record(cli: Cli, here: Path) -> None:
     (here / "alice").unlink()

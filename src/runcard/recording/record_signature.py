@@ -1,4 +1,4 @@
-"""Signing a closed record: by `runcard sign`, and at closing with the setting `sign`.
+"""Signing a closed record: by `runcard sign`, and with the setting `sign` when it is closed and when it is amended.
 
 The signature is a line of a file beside the metadata document. A record that cannot be signed at closing is closed
 all the same: that is a warning.
@@ -45,30 +45,35 @@ def _load_signer(path: str | None) -> "Signer":
     return load_signer(path)
 
 
-def sign_at_closing(record: str, settings: Settings | None = None) -> list[str]:
+def sign_at_closing(record: str, settings: Settings | None = None, *, done: str = "closed") -> list[str]:
     """Sign a record that was just closed, if the settings say so; the warning if that failed."""
     try:
         signing = signing_settings(settings or read_settings())
     except RuncardError as error:
-        return [_warning(record, error)]
-    return [] if signing is None else sign_closed_record(record, signing)
+        return [_warning(record, error, done)]
+    return [] if signing is None else sign_closed_record(record, signing, done=done)
 
 
-def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
+def sign_amended(record: str) -> list[str]:
+    """Sign a record that was just amended, if the settings say so; the warning if that failed."""
+    return sign_at_closing(record, done="amended")
+
+
+def sign_closed_record(record: str, signing: SigningSettings, *, done: str = "closed") -> list[str]:
     """Sign a record that was just closed; the warning if that failed."""
     try:
         add_signature(record, _load_signer(signing.key))
     except RuncardError as error:
-        return [_warning(record, error)]
+        return [_warning(record, error, done)]
     except OSError as error:
-        return [_warning(record, failure(error, record, "sign"))]
+        return [_warning(record, failure(error, record, "sign"), done)]
     return []
 
 
-def _warning(record: str, error: RuncardError) -> str:
+def _warning(record: str, error: RuncardError, done: str) -> str:
     place = printable(record)
     return (
-        f"{place} was closed, and not signed: {error.message}; to sign it: runcard sign {shell_word(record)}"
+        f"{place} was {done}, and not signed: {error.message}; to sign it: runcard sign {shell_word(record)}"
     )
 
 

@@ -12,6 +12,7 @@ from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
 from runcard.operations.amendments.change_record import change_record, damage_warnings
+from runcard.recording.record_signature import sign_amended
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, Author, amending
@@ -79,7 +80,8 @@ def amend(
             payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)
             remark = Remark(kind, {**author.to_dict(), **payload})
-            return Amended(source.path, remark, amender.finished, tuple(amender.remarks))
+        warnings = (*amender.remarks, *sign_amended(directory))
+        return Amended(source.path, remark, amender.finished, warnings)
 
     warnings = damage_warnings(source)
     done = change_record(source, add)

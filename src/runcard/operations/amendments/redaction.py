@@ -20,6 +20,7 @@ from runcard.files.globs import path_matches
 from runcard.masking import Masker, mask_data, mask_text, rule_names
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
+from runcard.recording.record_signature import sign_amended
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, Author, Edit, amending
 from runcard.store.amendments.read import REDACTION
@@ -102,9 +103,11 @@ def redact_directory(
             amender.change(REDACTION, redactor.edits, author)
         finished = amender.unfinished if dry_run else amender.finished
         warnings = (*redactor.warnings, *amender.remarks)
-        return Redacted(
-            os.fspath(record), tuple(redactor.taken), tuple(redactor.already), finished, warnings, not dry_run
-        )
+    if redactor.edits and not dry_run:
+        warnings = (*warnings, *sign_amended(os.fspath(record)))
+    return Redacted(
+        os.fspath(record), tuple(redactor.taken), tuple(redactor.already), finished, warnings, not dry_run
+    )
 
 
 def check_request(request: Request) -> None:
