@@ -37,7 +37,7 @@ def write_vectors(folder: Path) -> int:
         write_case(folder / "records", case)
     (folder / "signers").write_text(SIGNERS)
     (folder / "authorities.pem").write_text(AUTHORITIES)
-    manifest = {"format": 1, "licence": LICENCE, "vectors": [case.entry() for case in cases]}
+    manifest = {"format": 2, "licence": LICENCE, "vectors": [case.entry() for case in cases]}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return len(cases)
 

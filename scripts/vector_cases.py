@@ -21,13 +21,16 @@ class Case(NamedTuple):
     authorities: str = ""  # with the file of authorities: "trusted", or "required"
     kind: str = "run"
     record: str = DIRECTORY  # the path below the folder of the case
+    is_untrusted: bool = False  # signed, but by nobody in the file of signers
+    is_warning: bool = False  # the finding `signer` is a warning: there is no file of signers
 
     @property
     def exit_code(self) -> int:
         kinds = set(self.kinds.split())
-        if kinds - {"open", "amended", "withheld"}:
+        warnings = {"open"} | ({"signer"} if self.is_warning else set())
+        if kinds - warnings - {"amended", "withheld"}:
             return 1
-        return 2 if "open" in kinds else 0
+        return 2 if kinds & warnings else 0
 
     @property
     def root(self) -> str:
@@ -53,6 +56,8 @@ class Case(NamedTuple):
         if self.trust:
             entry["signers"] = "signers"
             entry["require"] = [] if self.trust == "signers" else self.trust.split(",")
+            if self.is_untrusted:
+                entry["signed_without_signers"] = True
         if self.authorities:
             entry["authorities"] = "authorities.pem"
             entry["require_timestamp"] = self.authorities == "required"

@@ -8,7 +8,19 @@ from hashlib import sha256
 from typing import Any
 
 from vector_cases import Case, replaced, without
-from vector_run import METADATA, NOTE, NOTES, SIGNATURE, Fields, Files, amend, redaction, run
+from vector_run import (
+    AMENDMENTS,
+    METADATA,
+    NOTE,
+    NOTES,
+    SIGNATURE,
+    Fields,
+    Files,
+    amend,
+    lines_of,
+    redaction,
+    run,
+)
 from vector_run_cases import GOOD, document, resealed
 from vector_signatures import (
     ALICE,
@@ -41,6 +53,18 @@ BY_SSH = signed(GOOD, Signing(BOB, ssh))
 
 def good(name: str, done: str, files: Files, kinds: str = "", trust: str = "") -> Case:
     return Case(name, done, files, kinds, signed=True, trust=trust)
+
+
+def unsigned_change(name: str, done: str, files: Files, kinds: str = "", trust: str = "") -> Case:
+    """A run that was changed after it was signed: with a file of signers an error, else a warning."""
+    return Case(name, done, files, f"{kinds} signer", signed=False, trust=trust, is_warning=not trust)
+
+
+def line_without_payload(files: Files) -> Files:
+    """The run with its only amendment, whose payload was taken out, as it can be from a journal."""
+    (line,) = lines_of(files[AMENDMENTS])
+    kept = {key: value for key, value in line.items() if key not in {"payload", "salt"}}
+    return {**files, AMENDMENTS: encode_json(kept, COMPACT)}
 
 
 def wrong(name: str, done: str, files: Files) -> Case:
@@ -94,12 +118,66 @@ def _signature_of(how: Signing) -> Fields:
 def _signed_and_amended() -> Iterator[Case]:
     removal = redaction("notes.txt", NOTES, None)
     later = without(amend(SIGNED, removal), "notes.txt")
-    yield good(
+    yield unsigned_change(
         "signed-then-amended", "it was signed, then a file was removed by an amendment", later, "withheld"
+    )
+    yield unsigned_change(
+        "signed-then-amended-required",
+        "it was signed, then a file was removed by an amendment, and a signature is required",
+        later,
+        "withheld",
+        "signers",
     )
     again = signed(later, Signing(BOB))
     yield good(
         "signed-amended-signed", "it was signed, amended, and signed by a second person", again, "withheld"
+    )
+    yield good(
+        "signed-then-noted", "it was signed, then a note was added", amend(SIGNED, NOTE), trust="signers"
+    )
+    approval: tuple[str, Fields] = ("approval", {"approved_by": "bob"})
+    yield good("signed-then-approved", "it was signed, then approved", amend(SIGNED, approval))
+    better = b"better\n"
+    forged = {**amend(SIGNED, redaction("notes.txt", NOTES, better)), "notes.txt": better}
+    yield unsigned_change(
+        "signed-output-replaced",
+        "it was signed, then a redaction gave an output other content",
+        forged,
+        "amended",
+    )
+    as_note = ("note", {**redaction("notes.txt", NOTES, better)[1], "text": "harmless"})
+    yield unsigned_change(
+        "signed-output-replaced-by-note",
+        "it was signed, then a note named an output and a new digest of it",
+        {**amend(SIGNED, as_note), "notes.txt": better},
+        "amended",
+    )
+    as_migration = ("migration", redaction("notes.txt", NOTES, better)[1])
+    yield unsigned_change(
+        "signed-output-migrated",
+        "it was signed, then a migration gave an output other content, and the original is not there",
+        {**amend(SIGNED, as_migration), "notes.txt": better},
+        "missing",
+    )._replace(kinds="missing", complete=False)
+    yield unsigned_change(
+        "signed-unknown-amendment",
+        "it was signed, then amended in a way that no reader knows",
+        amend(SIGNED, ("blessing", {})),
+    )
+    yield unsigned_change(
+        "signed-amended-by-stranger",
+        "it was signed, a redaction gave an output other content, and a stranger signed that",
+        signed(forged, Signing(MALLORY)),
+        "amended",
+        "signers",
+    )._replace(is_untrusted=True)
+    emptied = line_without_payload(amend(GOOD, NOTE))
+    yield Case(
+        "amendment-payload-removed",
+        "the payload of an amendment was taken out",
+        emptied,
+        "chain",
+        intact=False,
     )
     noted = signed(amend(GOOD, NOTE))
     yield Case(
@@ -129,8 +207,9 @@ def _trusted() -> Iterator[Case]:
         ("expired", "a key that is not valid any more", ERIN),
         ("other-namespace", "a key that the file of signers allows for Git only", FRANK),
     ):
-        yield good(
-            f"untrusted-{name}", f"it was signed with {what}", signed(GOOD, Signing(key)), "signer", "signers"
+        files = signed(GOOD, Signing(key))
+        yield good(f"untrusted-{name}", f"it was signed with {what}", files, "signer", "signers")._replace(
+            signed=False, is_untrusted=True
         )
     same = signed(SIGNED)
     yield good(
@@ -150,7 +229,7 @@ def changed_after_signing() -> Iterator[Case]:
         forged,
         "changed",
         intact=False,
-        signed=True,
+        signed=False,
     )
     yield Case(
         "signed-file-missing",
@@ -158,7 +237,7 @@ def changed_after_signing() -> Iterator[Case]:
         without(SIGNED, "notes.txt"),
         "missing",
         complete=False,
-        signed=True,
+        signed=False,
     )
     reformatted = {**SIGNED, METADATA: encode_json(decode_json(SIGNED[METADATA]), COMPACT)}
     yield wrong(

@@ -68,10 +68,14 @@ def trusted_timestamps() -> Iterator[Case]:
     what = "it was signed with a key that is not valid any more, and stamped"
     facts = {"trust": "signers", "authorities": "trusted"}
     yield good("before-expiry", f"{what} before", stamped(old, time=before), **facts)
-    yield good("after-expiry", f"{what} afterwards", stamped(old, time=after), "signer", **facts)
+    yield good("after-expiry", f"{what} afterwards", stamped(old, time=after), "signer", **facts)._replace(
+        signed=False, is_untrusted=True
+    )
     strange = stamped(old, time=before, by=STRANGER)
     kinds = "authority signer"
-    yield good("before-expiry-stranger", f"{what} before, by a stranger", strange, kinds, **facts)
+    yield good("before-expiry-stranger", f"{what} before, by a stranger", strange, kinds, **facts)._replace(
+        signed=False, is_untrusted=True
+    )
 
 
 def wrong_timestamps() -> Iterator[Case]:

@@ -1,7 +1,7 @@
 // Verify a closed run with nothing but JavaScript: node verify_run.mjs RUN
 //
 // It prints the verdicts and the findings of `runcard verify`, as JSON. Not checked here: the ledger of the store, who a key
-// belongs to, whether an authority is trusted, and of the document only the fields that `compareWithJournal` names. Node 18 or newer; no dependencies.
+// belongs to, whether an authority is trusted, whether a migration only converted a document, and of the document only the fields that `compareWithJournal` names. Node 18 or newer; no dependencies.
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { lstatSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -38,13 +38,17 @@ export function verifyRun(directory) {
   }
   const holds = (verdict) => !findings.some(({ kind }) => BREAKS[kind] === verdict);
   const verdict = (kind, right) => (findings.some((found) => found.kind === kind) ? false : right.length ? true : null);
+  const intact = holds("intact"), complete = holds("complete"), unsigned = Math.min(...signers.map(({ changes }) => changes));
+  // A signature covers the run as it was: what was changed later is not signed.
+  const isCurrent = verdict("signature", signers) && intact && complete && unsigned === 0;
   return {
-    intact: holds("intact"),
-    complete: holds("complete"),
-    signed: verdict("signature", signers),
+    intact,
+    complete,
+    signed: signers.length ? isCurrent : verdict("signature", signers),
     timestamped: verdict("timestamp", timestamps),
     fingerprint: fingerprint && `sha256:${fingerprint}`, // of the document as it was closed
-    signers,
+    signers: signers.map(({ fingerprint }) => fingerprint),
+    unsigned_changes: signers.length ? unsigned : null, // since the last signature
     timestamps,
     findings: [...new Set(findings.map(({ kind }) => kind))].sort(),
     details: findings,
@@ -120,6 +124,7 @@ const canonical = (value) =>
     ? `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`
     : JSON.stringify(value);
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const isDigest = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
 const isText = (value) => typeof value === "string";
 const digest = (data) => createHash("sha256").update(data).digest("hex");
 
@@ -335,23 +340,29 @@ function compareUsage(document, calls, lines, report) {
 
 // --- Amendments ---------------------------------------------------------------------------------------------------------
 
-// The recorded changes: `hashes` of all amendments, and `changes` of files by path.
+const REMARKS = new Set(["note", "tag", "evaluation", "approval"]);
+
+// The recorded changes: `hashes` of all amendments, whether each of them is only a remark, and `changes` of files by path.
 function readAmendments(run, report) {
-  const amendments = { hashes: [], changes: new Map(), sealed: run.metadata && digest(run.metadata) };
+  const amendments = { hashes: [], remarks: [], changes: new Map(), sealed: run.metadata && digest(run.metadata) };
   const journal = parseLines(run.read(AMENDMENTS));
   if (journal === null) return amendments;
   for (const { line } of journal.entries) {
     amendments.hashes.push(line.hash);
     const { path, old_sha256: old, new_sha256: now } = line.payload ?? {};
-    if (isText(path) && isText(old) && (isText(now) || now === null)) {
+    const isChange = isText(path) && isDigest(old) && (isDigest(now) || now === null);
+    amendments.remarks.push(!isChange && isObject(line.payload) && REMARKS.has(line.event));
+    if (isChange) {
       if (!amendments.changes.has(path)) amendments.changes.set(path, []);
-      amendments.changes.get(path).push({ old, now });
+      amendments.changes.get(path).push({ kind: line.event, old, now });
     }
   }
   for (const { old, now } of [...(amendments.changes.get(METADATA) ?? [])].reverse())
     if (now === amendments.sealed) amendments.sealed = old;
   if (run.metadata === null) return amendments;
   checkChains(journal, "", report, AMENDMENTS, amendments.sealed);
+  for (const { line } of journal.entries)
+    if (!("payload" in line) && !("salt" in line)) report("chain", AMENDMENTS, "the payload of an amendment was taken out");
   if (!journal.entries.length && !journal.damaged.length && !journal.isTorn)
     report("unexpected", AMENDMENTS, "it holds no amendment");
   if (amendments.sealed !== digest(run.metadata)) {
@@ -400,7 +411,16 @@ function checkFile(run, path, sealed, files, links, amendments, report) {
   }
   const found = digest(run.read(path));
   if (found !== wanted) report("changed", path, "the file was changed");
-  else if (found !== sealed) report("amended", path, "an amendment changed it");
+  else if (found !== sealed) checkAmended(run, path, amendments.changes.get(path), report);
+}
+
+// A migration can be repeated, given the document from before. That is not done here, so it stays an unsigned change.
+function checkAmended(run, path, changes, report) {
+  const first = changes.findLastIndex(({ kind }) => kind !== "migration") + 1;
+  const isThere = ({ old }) => lstatSync(join(run.directory, "..", ".runcard", "originals", old), { throwIfNoEntry: false });
+  if (!changes.slice(first).every(isThere)) return report("missing", path, "the document from before its migration is not in the store");
+  if (first < changes.length) report("limits", path, "a migration was not repeated");
+  report("amended", path, "an amendment changed it");
 }
 
 // `SHA256SUMS` decides what is trusted: anything unusual in it is an error.
@@ -437,7 +457,8 @@ function walk(directory, prefix = "", found = { files: new Set(), links: new Map
 
 class UnknownAlgorithm extends Error {}
 
-// The signatures of the record, an envelope on each line. Returns the fingerprints of the keys whose signature is right.
+// The signatures of the record, an envelope on each line. Returns those that are right: the fingerprint of the key, and how many
+// changes were made after it.
 function checkSignatures(run, amendments, report) {
   const signers = [];
   const lines = run.read(SIGNATURES)?.toString("latin1").split("\n") ?? [];
@@ -471,7 +492,9 @@ function checkEnvelope(bytes, run, amendments, wrong) {
       wrong(error.message, error instanceof UnknownAlgorithm ? "limits" : "signature");
     }
   if (!right.length || !isAbout(statement, run, amendments, wrong)) return [];
-  return right.map(({ blob }) => `SHA256:${createHash("sha256").update(blob).digest("base64").replace(/=+$/, "")}`);
+  const count = amendmentsIn(statement.predicate), changes = amendments.remarks.slice(count).filter((isRemark) => !isRemark).length;
+  const fingerprint = (blob) => `SHA256:${createHash("sha256").update(blob).digest("base64").replace(/=+$/, "")}`;
+  return right.map(({ blob }) => ({ fingerprint: fingerprint(blob), changes }));
 }
 
 // Both alphabets of Base64, and nothing else.
@@ -510,11 +533,15 @@ function isAbout({ subject, predicate }, run, { hashes, sealed }, wrong) {
   if (predicate.kind !== "run") fail("it is about another kind of record");
   if (predicate.id !== run.id()) fail("it names another id");
   if (!same(predicate.event_chains, run.document?.event_chains)) fail("it names other chains");
-  const { count: counted, head } = predicate.amendments ?? {};
-  const count = Number.isSafeInteger(counted) ? counted : 0;
+  const count = amendmentsIn(predicate), head = predicate.amendments?.head;
   if (count > hashes.length) fail("amendments that were signed are missing", "tail");
   else if (count > 0 && hashes[count - 1] !== head) fail("the amendments are not those that were signed");
   return holds;
+}
+
+// How many amendments a statement covers.
+function amendmentsIn({ amendments }) {
+  return Number.isSafeInteger(amendments?.count) ? Math.max(amendments.count, 0) : 0;
 }
 
 function checkPlain(value, data, key) {
@@ -666,6 +693,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   const verdict = verifyRun(directory);
   console.log(JSON.stringify(verdict, null, 2));
-  const isOpen = verdict.findings.includes("open");
-  process.exit(verdict.findings.some((kind) => BREAKS[kind] && kind !== "open") ? 1 : isOpen ? 2 : 0);
+  const isWarning = verdict.findings.includes("open") || verdict.unsigned_changes > 0;
+  process.exit(verdict.findings.some((kind) => BREAKS[kind] && kind !== "open") ? 1 : isWarning ? 2 : 0);
 }

@@ -56,3 +56,19 @@ def test_a_wrong_verdict_is_reported() -> None:
         if (v["intact"], v["complete"], v["signed"], v["timestamped"]) == (True, True, None, None)
     ]
     assert len(list(run_vectors.differences(verify, "run"))) == len(run_vectors.vectors("run")) - len(good)
+
+
+def test_the_verdicts_of_format_1_that_changed_are_about_signatures() -> None:
+    """The records are the same; a signature no longer stands for what was changed after it, or for a key nobody trusts."""
+    first = json.loads((FOLDER / "manifest-1.json").read_text())["vectors"]
+    now = {vector["name"]: vector for vector in run_vectors.vectors()}
+    differing = {}
+    for old in first:
+        new = now[old["name"]]
+        if fields := {name for name in old if old[name] != new[name]}:
+            differing[old["name"]] = fields
+            assert (old["signed"], new["signed"]) == (True, False)
+    unsigned = {"signed", "findings", "exit_code"}
+    assert {name for name, fields in differing.items() if fields - {"signed"}} == {"signed-then-amended"}
+    assert differing["signed-then-amended"] == unsigned
+    assert len(differing) == 8
