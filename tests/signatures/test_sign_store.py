@@ -134,6 +134,38 @@ def test_whose_signature_it_is(cli: Cli, store: Path, here: Path, signers: Path)
     assert cli("verify", "--signers", signers, store).code == 0
 
 
+def test_what_the_ledger_says_after_its_signature_is_a_claim(cli: Cli, store: Path, signers: Path) -> None:
+    """Anybody can delete a bad record with `runcard rm`, and so make the tally better."""
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    sign_store(cli, store)
+    gone, redacted, *_ = runs_of(store)
+    assert cli("rm", gone, "--yes").code == 0
+    for options in ((), ("--signers", signers)):
+        outcome = cli("verify", "-q", "--json", *options, store)
+        report = json.loads(outcome.out)
+        (found,) = report["findings"]
+        assert (outcome.code, report["tally"]["removed"]) == (2, 1)
+        assert (found["kind"], found["record"]) == ("ledger", gone.name)
+        assert "says an entry of the ledger that nobody signed" in found["message"]
+    shown = cli("verify", "-q", "--signers", signers, store)
+    assert "was deleted, says an entry of the ledger that nobody signed" in shown.out + shown.err
+    sign_store(cli, store)  # who knows that it was deleted on purpose
+    assert cli("verify", "--signers", signers, store).code == 0
+    assert cli("redact", redacted, "--file", "experiment.jsonl", "--reason", "law", "--yes").code == 0
+    assert cli("sign", redacted, "--key", "alice").code == 0
+    code, _, messages = kinds(cli, store)
+    assert code == 2
+    assert any("was changed, says an entry of the ledger" in message for message in messages)
+
+
+def test_new_records_after_the_signature_of_the_ledger_are_no_claims(cli: Cli, store: Path) -> None:
+    sign_store(cli, store)
+    record_three(store)
+    assert cli("amend", runs_of(store)[0], "note", "seen").code == 0
+    assert kinds(cli, store)[0] == 0
+
+
 def test_a_damaged_store_is_not_signed(cli: Cli, store: Path) -> None:
     shutil.rmtree(runs_of(store)[0])
     outcome = cli("sign", store, "--key", "alice")

@@ -173,7 +173,8 @@ class _StoreCheck:
                 index = self._newest(index, stack)
                 yield from map(self._anchored, self._ledgers_and_archives(index))
                 if self._anchors is not None and self._seen is not None:
-                    self._findings += self._anchors.missing(self._seen, index)
+                    is_signed = bool(self._signatures)
+                    self._findings += self._anchors.missing(self._seen, index, is_ledger_signed=is_signed)
         except ClusterError:
             raise
         except RuncardError as error:

@@ -1,8 +1,9 @@
 """What the signatures of a record say about it as it is now."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from runcard.documents.findings import WARNING, Finding, record_finding
+from runcard.documents.findings import WARNING, Finding, ledger_finding, record_finding
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.store import layout
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from runcard.operations.signatures.trust import JudgedSignature
     from runcard.store.verification import Verdict
+    from runcard.store.verification.signature_check import LedgerClaim
 
 CURRENT: Final = "current"
 BEFORE_CHANGES: Final = "before-changes"
@@ -30,6 +32,7 @@ class SignatureState(NamedTuple):
     by: tuple[str, ...] = ()  # names, or fingerprints of keys without a name
     unsigned_changes: int = 0
     unsigned_additions: int = 0
+    claims: "tuple[LedgerClaim, ...]" = ()  # of a ledger: entries after the signature that delete or change records
 
     @property
     def signed(self) -> bool | None:
@@ -46,14 +49,22 @@ class SignatureState(NamedTuple):
         changes = "1 change" if self.unsigned_changes == 1 else f"{self.unsigned_changes:,} changes"
         return f"signed before {changes} that nobody signed"
 
-    def finding(self, record: str, *, is_allowed: bool) -> Finding | None:
-        """The finding about changes after the signature: an error where a signature is required, unless they are allowed."""
-        if self.state != BEFORE_CHANGES:
-            return None
+    def findings(self, record: str, *, is_allowed: bool) -> Iterator[Finding]:
+        """The finding about changes after the signature: an error where a signature is required, unless they are allowed.
+
+        What a ledger says after its signature is a warning, for each record.
+        """
+        for claim in self.claims:
+            done = "was deleted" if claim.is_removal else "was changed"
+            message = f"the record {done}, says an entry of the ledger that nobody signed"
+            expected = claim.sha256 if claim.is_removal else None
+            yield ledger_finding(printable(claim.path), "", message, expected=expected)
+        if self.state != BEFORE_CHANGES or self.claims:
+            return
         found = record_finding(
             "signer", record, layout.SIGNATURE, f"{' and '.join(self.by)}: {self.describe()}"
         )
-        return found._replace(severity=WARNING) if is_allowed else found
+        yield found._replace(severity=WARNING) if is_allowed else found
 
 
 def signature_state(
@@ -76,7 +87,7 @@ def signature_state(
         state = BEFORE_TAMPERING
     else:
         state = BEFORE_CHANGES if fewest else CURRENT
-    return SignatureState(state, _names(last), fewest, additions)
+    return SignatureState(state, _names(last), fewest, additions, last[0].signature.claims)
 
 
 def _names(signatures: "Sequence[JudgedSignature]") -> tuple[str, ...]:

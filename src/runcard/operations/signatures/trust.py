@@ -116,9 +116,8 @@ class TrustPolicy:
         has_unchecked: bool = False,
     ) -> list[Finding]:
         """What a record lacks: a trusted signature, one of those that are required, or one of its changes."""
-        unsigned = state.finding(record, is_allowed=self._allows_unsigned_changes)
         missing = self._missing(record, judged, has_unchecked=has_unchecked)
-        return missing if unsigned is None else [*missing, unsigned]
+        return [*missing, *state.findings(record, is_allowed=self._allows_unsigned_changes)]
 
     def _missing(
         self, record: str, judged: Sequence[JudgedSignature], *, has_unchecked: bool

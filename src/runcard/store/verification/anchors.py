@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.anchor import EARLIER, LEDGER, AnchorError, Leaf
-from runcard.documents.findings import COMPLETE, INTACT, Finding, anchor_finding
+from runcard.documents.findings import COMPLETE, INTACT, WARNING, Finding, anchor_finding
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import DocumentError, MachineError, StoreError
 from runcard.files import json_name, printable
@@ -133,22 +133,31 @@ class AnchorIndex:
             stamps += [stamp._replace(signatures=count) for stamp in anchor.stamps]
         return verdict._replace(timestamps=tuple(stamps), findings=tuple(findings))
 
-    def missing(self, seen: "SeenRecords", index: "LedgerIndex | None") -> Iterator[Finding]:
-        """What was anchored and is gone, or different; each record once, by the newest anchor that has it."""
+    def missing(
+        self, seen: "SeenRecords", index: "LedgerIndex | None", *, is_ledger_signed: bool
+    ) -> Iterator[Finding]:
+        """What was anchored and is gone, or different; each record once, by the newest anchor that has it.
+
+        If nobody signed the ledger, anyone may have entered that a record was deleted: each is a warning.
+        """
         reported: set[tuple[str, str, str]] = set()
-        deleted: dict[str, None] = {}
+        deleted: dict[str, Finding] = {}
         for anchor in reversed(self._anchors):
             for leaf in anchor.stored.checked_leaves():
                 key = (leaf.kind, leaf.id, leaf.name)
                 if key in reported or seen.has(leaf):
                     continue
                 if leaf.kind not in {LEDGER, EARLIER} and _is_accounted(self._store, leaf, index):
-                    deleted[leaf.name] = None
+                    message = "the record was deleted or replaced since, says the ledger, which nobody signed"
+                    about = _about_record(anchor, leaf.name, message, None, expected=leaf.sha256)
+                    deleted.setdefault(leaf.name, about._replace(severity=WARNING))
                 elif (finding := self._missing(anchor, leaf, seen, index)) is not None:
                     reported.add(key)
                     yield finding
-        if deleted:
+        if deleted and is_ledger_signed:
             yield _deleted_finding(list(deleted))
+        elif deleted:
+            yield from deleted.values()
 
     def _missing(
         self, anchor: _IndexedAnchor, leaf: Leaf, seen: "SeenRecords", index: "LedgerIndex | None"
@@ -240,7 +249,7 @@ def _about_file(
 
 
 def _about_record(
-    anchor: _IndexedAnchor, name: str, message: str, breaks: str, **facts: str | None
+    anchor: _IndexedAnchor, name: str, message: str, breaks: str | None, **facts: str | None
 ) -> Finding:
     text = f"anchored {printable(anchor.stored.anchor.created_at)}: {message}"
     return anchor_finding(printable(os.path.basename(name)), text, breaks=breaks, **facts)

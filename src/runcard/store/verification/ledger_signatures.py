@@ -2,22 +2,42 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.documents.chain import parse_line
 from runcard.documents.ledger_statement import LEDGER_PREDICATE, SignedLedger, compare_ledgers, signed_ends
 from runcard.documents.signed_statement import SignedStatement, StatementFault
 from runcard.encoding import Limits
 from runcard.files import printable
 from runcard.store import layout
-from runcard.store.verification.signature_check import RecordSignature, SignatureCheck
+from runcard.store.ledger import DELETED, MIGRATED, REDACTED, REIMPORTED, entry_in
+from runcard.store.verification.signature_check import LedgerClaim, RecordSignature, SignatureCheck
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hasher
 
     from runcard.signing.public_keys import PublicKey
     from runcard.store.ledger_index import IndexedLedger, LedgerIndex
+
+
+_CLAIMS = {
+    DELETED: True,
+    REIMPORTED: True,
+    REDACTED: False,
+    MIGRATED: False,
+}  # by event: whether a record is gone
+_CLAIMING = [event.encode() for event in _CLAIMS]
+
+
+class _PlacedClaim(NamedTuple):
+    """A claim, and where it stands."""
+
+    ledger: str
+    number: int  # of its line
+    claim: LedgerClaim
 
 
 class LedgerSignatureCheck(SignatureCheck):
@@ -52,9 +72,32 @@ class LedgerSignatureCheck(SignatureCheck):
 
     def _signature(self, key: "PublicKey", statement: SignedStatement, number: int) -> RecordSignature:
         """A ledger grows, which is no change. What was added is not signed."""
-        signed = sum(end.entries for end in signed_ends(statement) or ())
-        added = sum(map(self._index.count, self._index.ledgers)) - signed
-        return RecordSignature(key, statement.signed_at, number, entries_since=added)
+        signed = {end.file: end.entries for end in signed_ends(statement) or ()}
+        added = sum(map(self._index.count, self._index.ledgers)) - sum(signed.values())
+        claims = tuple(
+            placed.claim for placed in self._claims if placed.number > signed.get(placed.ledger, 0)
+        )
+        return RecordSignature(
+            key, statement.signed_at, number, len(claims), entries_since=added, claims=claims
+        )
+
+    @cached_property
+    def _claims(self) -> list[_PlacedClaim]:
+        """The entries of all ledgers that delete or change a record."""
+        return [claim for ledger in self._index.ledgers for claim in _claims_in(ledger)]
+
+
+def _claims_in(ledger: "IndexedLedger") -> Iterator[_PlacedClaim]:
+    with open(os.dup(ledger.descriptor), "rb") as file:
+        file.seek(0)
+        for number, raw in enumerate(file, 1):
+            if not any(event in raw for event in _CLAIMING):
+                continue
+            line = parse_line(raw.rstrip(b"\n"))
+            entry = None if line is None else entry_in(line)
+            if entry is not None and entry.event in _CLAIMS:
+                claim = LedgerClaim(entry.path, entry.sha256, _CLAIMS[entry.event])
+                yield _PlacedClaim(ledger.name, number, claim)
 
 
 class LedgerPrefixes:

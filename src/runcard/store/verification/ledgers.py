@@ -10,6 +10,7 @@ from runcard.documents.findings import (
     COMPLETE,
     INTACT,
     LEDGER,
+    WARNING,
     Finding,
     ledger_finding,
     record_finding,
@@ -76,9 +77,10 @@ def missing_record(
 
 
 def is_removed_record(finding: Finding) -> bool:
-    """Whether a finding is about a record that is gone: by `missing_record`, or by an anchor."""
+    """Whether a finding is about a record that is gone, lost or deleted by an entry that nobody signed."""
     is_about_record = finding.kind in {LEDGER, ANCHOR} and not finding.path and finding.found is None
-    return is_about_record and finding.breaks == COMPLETE and finding.expected is not None
+    is_gone = finding.breaks == COMPLETE or finding.severity is WARNING
+    return is_about_record and is_gone and finding.expected is not None
 
 
 def verify_chain(ledger: "IndexedLedger | SearchedLedger", store: str) -> Iterator[Finding]:

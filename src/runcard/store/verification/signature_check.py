@@ -27,6 +27,14 @@ from runcard.store import layout
 from runcard.store.signatures import MOST_LINES
 
 
+class LedgerClaim(NamedTuple):
+    """An entry of a ledger that deletes or changes a record: a claim, until somebody signs the ledger with it."""
+
+    path: str  # of the record, relative to the store
+    sha256: str  # of its metadata document
+    is_removal: bool
+
+
 class RecordSignature(NamedTuple):
     """A signature that is right, and covers the record."""
 
@@ -36,6 +44,7 @@ class RecordSignature(NamedTuple):
     changes_since: int = 0  # how many amendments changed the record after it
     remarks_since: int = 0  # how many amendments added a remark after it
     entries_since: int = 0  # how many entries a ledger got after it
+    claims: "tuple[LedgerClaim, ...]" = ()  # those of them that delete or change records
 
 
 class SignatureCheck:
