@@ -423,3 +423,14 @@ def test_signed_bytes_are_those_of_the_standard() -> None:
         b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
     assert STATEMENT_TYPE == "application/vnd.in-toto+json"
+
+
+def test_under_a_damaged_record_stands_that_it_was_signed_before(cli: Cli, run: Path, signers: Path) -> None:
+    signed(cli, run)
+    (run / "notes.txt").write_text("better\n")
+    lines = cli("verify", run, "--signers", signers).out.splitlines()
+    assert lines[0] == f"Error: {run}: CHANGED (nothing missing)"
+    (about,) = [line for line in lines if "signed by alice" in line]
+    assert about.endswith(" before this damage")
+    report = verified(cli, run, "--signers", signers)[1]
+    assert (report["signed"], report["records"][0]["signature"]["state"]) == (False, "before-tampering")

@@ -253,6 +253,24 @@ def test_a_signature_by_an_unknown_key_is_not_just_signed(page: TestClient, list
     assert ">Signed<" not in answer
 
 
+def test_what_happened_after_the_signature(page: TestClient, listener: HttpListener) -> None:
+    from runcard.operations.amendments.redact import redact  # noqa: PLC0415
+    from runcard.signing.private_keys import generate_key  # noqa: PLC0415
+
+    run = record_run()
+    generate_key("key", "me")
+    subprocess.run((*RUNCARD, "sign", run.path, "--key", "key"), check=True, capture_output=True)
+    redact(run.path, files=["experiment.jsonl"], reason="private")
+    own = {"origin": listener.url, "hx-request": "true"}
+    changed = page.post(f"/runs/{run.id}/verify", headers=own).text
+    assert "Changed after it was signed" in changed
+    assert "before 1 change that nobody signed" in changed
+    (Path(run.path) / "added.txt").write_text("x")
+    damaged = page.post(f"/runs/{run.id}/verify", headers=own).text
+    assert "Damaged after it was signed" in damaged
+    assert "before this damage" in damaged
+
+
 def _stamped(record: str, authority: Authority) -> None:
     from runcard.operations.signatures.time_authority import open_source  # noqa: PLC0415
     from runcard.operations.signatures.timestamp import timestamp  # noqa: PLC0415

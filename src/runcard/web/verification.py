@@ -16,6 +16,7 @@ from runcard.documents.times import format_time
 from runcard.errors import StoreError
 from runcard.operations.checks.judgement import judge
 from runcard.operations.checks.verify import VerifySummary, verify
+from runcard.operations.signatures.signature_state import SignatureState
 from runcard.web.pages import render
 from runcard.web.record_address import FOLDERS, AddressedRecord, record_url
 from runcard.web.record_files import found_record
@@ -49,6 +50,7 @@ class RememberedVerdict(NamedTuple):
     time: str
     summary: "JsonObject"  # as --json has it
     findings: tuple[Finding, ...]
+    signature: SignatureState = SignatureState()
     signers: tuple[str, ...] = ()  # in words
     times: tuple[str, ...] = ()  # the time-stamps, in words
     has_known_signer: bool = False  # one of them has a name in the file of signers
@@ -97,6 +99,7 @@ class VerdictMemory:
             format_time(datetime.now(UTC)),
             total.to_dict(),
             tuple(finding for each in judged for finding in each.result.verdict.findings),
+            next((each.signature for each in judged if each.result.verdict.records), SignatureState()),
             tuple(signer.describe() for signer in signers),
             tuple(time.describe() for time in times),
             any(signer.names for signer in signers),

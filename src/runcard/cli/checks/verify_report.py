@@ -56,7 +56,9 @@ class VerifyReport:
             if state.state != EQUAL:
                 self._batch.report_warning(f"{result.path}: {state.describe()}")
         if _code_of(verdict) == ExitCode.FAILED:
-            self._add_failed(result, signature, [*_proof_lines(signers, times), *_input_lines(result)])
+            past = "" if verdict.intact and verdict.complete else " before this damage"
+            proofs = [f"{line}{past}" for line in _proof_lines(signers, times)]
+            self._add_failed(result, signature, [*proofs, *_input_lines(result)])
             return
         known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
         if not verdict.records and not verdict.findings and not signers:
