@@ -103,8 +103,15 @@ def test_a_ledger_that_is_gone(outputs: Path) -> None:
         assert (code, report["intact"], report["complete"], kinds(report)) == (2, True, True, {"ledger"})
     shutil.rmtree(outputs / ".runcard")
     code, report = verify(outputs)
-    assert (code, kinds(report)) == (2, {"ledger"})
-    assert "closed records, and no ledger" in messages(report, "ledger")[0]
+    assert (code, kinds(report)) == (2, {"ledger", "limits"})
+    named = len(runs(outputs)) - 1  # the first was closed when there was no ledger yet
+    assert messages(report, "ledger") == [
+        f"{named} records name a ledger that is not here: it was removed, perhaps with other records, or these are copies"
+    ]
+    for run in runs(outputs)[:-1]:
+        shutil.rmtree(run)
+    code, report = verify(outputs)
+    assert (code, "1 record names a ledger" in messages(report, "ledger")[0]) == (2, True)
 
 
 def test_a_ledger_that_is_gone_with_every_head_that_named_it(outputs: Path) -> None:
@@ -130,10 +137,12 @@ def test_a_ledger_that_is_gone_from_a_store_of_sessions(here: Path) -> None:
         assert verify(path)[0] == 2  # sessions are collected here: `.open` says so
 
 
-def test_a_copy_alone_is_no_finding(outputs: Path, here: Path) -> None:
+def test_a_ledger_that_a_copy_names_is_a_note_and_for_a_folder_a_warning(outputs: Path, here: Path) -> None:
     copy = alone(runs(outputs)[2], here)
-    for path in (copy, copy.parent):
-        assert verify(path)[0] == 0
+    code, report = verify(copy)
+    assert (code, kinds(report)) == (0, {"limits"})
+    assert "the ledger that it names is not here" in messages(report, "limits")[0]
+    assert verify(copy.parent)[0] == 2
 
 
 def test_a_second_ledger_does_not_vouch(outputs: Path) -> None:

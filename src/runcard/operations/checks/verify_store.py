@@ -267,12 +267,16 @@ class _StoreCheck:
 
 
 def _missing_ledger(store: str, closed: int, heads: int) -> Iterator[Finding]:
-    """Several closed records were in a store with a ledger; one alone may have been copied.
+    """There are closed records, and no ledger, which they name or which a store has.
 
     In a folder that is surely a store, each record that names a head has a finding of its own.
     """
     if layout.ledger_paths(store) or (is_store(store) and heads):
         return
-    if closed > 1 or (closed and is_store(store)):
+    if heads:
+        name = "1 record names" if heads == 1 else f"{heads:,} records name"
+        message = f"{name} a ledger that is not here: it was removed, perhaps with other records, or these are copies"
+        yield ledger_finding(printable(store), "", message)
+    elif closed > 1 or (closed and is_store(store)):
         message = "there are closed records, and no ledger: it was removed, or these are copies"
         yield ledger_finding(printable(store), "", message)

@@ -117,9 +117,16 @@ def verify_entries(
         return
     lookup = LedgerSearch(store) if index is None else index
     if not lookup.ledgers:
-        if facts.head is not None and is_store(store, has_index=not facts.is_archived):
+        if facts.head is None:
+            return
+        if is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
+        else:
+            message = (
+                "the ledger that it names is not here: whether other records were removed cannot be told"
+            )
+            yield record_finding("limits", printable(facts.name), layout.METADATA, message)
         return
     findings = list(_compare(facts, lookup.views(facts.key, facts.head), amendments))
     if findings and not lookup.is_current():
