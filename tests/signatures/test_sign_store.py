@@ -200,3 +200,52 @@ def test_the_beginnings_of_a_ledger_are_the_same_in_any_order(here: Path) -> Non
             assert end is not None
             assert end.sha256 == sha256(b"".join(lines[:count])).hexdigest()
         assert prefixes.end(ledger, len(lines) + 1) is None
+
+
+def test_a_ledger_that_is_not_signed_beside_signed_records_is_named(
+    cli: Cli, store: Path, signers: Path
+) -> None:
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    outcome = cli("verify", "--signers", signers, store)
+    assert outcome.code == 0
+    assert "the ledger is not signed: records that are removed from its end are not noticed" in outcome.out
+    required = cli("verify", "--signers", signers, "--require-signed-ledger", store)
+    assert (required.code, "the ledger is not signed by a trusted signer [signer]" in required.out) == (
+        1,
+        True,
+    )
+    one = cli("verify", "--signers", signers, "--require-signed-ledger", runs_of(store)[0])
+    assert one.code == 0  # of a record alone, the ledger is not looked at as a whole
+    sign_store(cli, store)
+    for options in ((), ("--require-signed-ledger",)):
+        outcome = cli("verify", "--signers", signers, *options, store)
+        assert (outcome.code, "not noticed" in outcome.out) == (0, False)
+    shutil.rmtree(store / ".runcard")  # with the ledger and its signature
+    assert cli("verify", "--signers", signers, "--require-signed-ledger", store).code == 1
+    assert cli("verify", "--require-signed-ledger", store).code == 64
+
+
+def test_a_stranger_s_signature_of_the_ledger_does_not_do(
+    cli: Cli, store: Path, here: Path, signers: Path
+) -> None:
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    keygen(here / "mallory", name="alice")
+    sign_store(cli, store, "mallory")
+    code, found, messages = kinds(cli, store)
+    assert (code, found) == (0, set()), messages
+    outcome = cli("verify", "--signers", signers, "--require-signed-ledger", store)
+    assert (outcome.code, "the ledger is not signed by a trusted signer" in outcome.out) == (1, True)
+
+
+def test_signers_that_came_with_the_records_are_a_warning(cli: Cli, store: Path, signers: Path) -> None:
+    for record in (*runs_of(store), store):
+        assert cli("sign", record, "--key", "alice").code == 0
+    assert cli("verify", "--signers", signers, store).code == 0
+    inside = Path(shutil.copy(signers, store / "signers"))
+    for path in (store, store.parent):
+        outcome = cli("verify", "--json", "--signers", inside, path)
+        messages = [each["message"] for each in json.loads(outcome.out)["findings"]]
+        assert (outcome.code, any("use one of your own" in each for each in messages)) == (2, True)
+    assert "use one of your own" in cli("verify", "-q", "--signers", inside, store).out

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     help="Redactions and migrations that nobody signed after the last signature are warnings, not errors. With --signers.",
 )
 @declare.option(
+    "--require-signed-ledger",
+    is_flag=True,
+    help="The ledger of each store needs a signature by one of the signers: without it, removed records may go unnoticed.",
+)
+@declare.option(
     "--revoked",
     metavar="FILE",
     type="PATH",
@@ -75,6 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     signers: str | None,
     require: str | None,
     allow_unsigned_changes: bool,
+    require_signed_ledger: bool,
     revoked: str | None,
     tsa_certs: str | None,
     require_timestamp: bool,
@@ -96,7 +102,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.judgement import Judgement, judge  # noqa: PLC0415
+    from runcard.operations.checks.judgement import Judgement, judge, trusted_from_within, with_signed_ledgers  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -106,6 +112,12 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
+    if require_signed_ledger and signers is None:
+        from runcard.errors import UsageError  # noqa: PLC0415
+
+        raise UsageError(
+            "--require-signed-ledger needs a file of signers", hint="pass it with --signers FILE"
+        )
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
     policy = _policy(signers, revoked, require, allow_unsigned_changes=allow_unsigned_changes)
@@ -113,16 +125,22 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     total = VerifySummary(lists_records=as_json)
     report = VerifyReport(batch, signers)
     limits = read_settings().limits
-    for result in batch.over(
-        verify(*paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None, inputs=inputs)
-    ):
-        judgement = judge(result, policy, authorities, proof)
+    results = verify(
+        *paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None, inputs=inputs
+    )
+    judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
+    pinned: PinCheck | None = None
+
+    def judgements() -> "Iterator[Judgement]":
+        nonlocal pinned
+        yield from trusted_from_within((signers, revoked, tsa_certs), paths)
+        yield from with_signed_ledgers(judged) if require_signed_ledger else judged
+        pinned = None if pin is None else _check_pins(pin, paths, total.stores)
+        yield from map(Judgement, pinned.results if pinned else ())
+
+    for judgement in judgements():
         total.add(judgement)
         report.add(judgement)
-    pinned = None if pin is None else _check_pins(pin, paths, total.stores)
-    for result in pinned.results if pinned else ():
-        total.add(Judgement(result))
-        report.add(Judgement(result))
     if as_json:
         say_json(total.to_dict(pinned))
         return _code(code_for_severity(total.severity), pinned)

@@ -6,14 +6,16 @@ The reader's own files decide whom to trust, never the record.
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.documents.findings import WARNING, record_finding
 from runcard.files import printable
 from runcard.operations.checks.verify_result import Verified
 from runcard.operations.signatures.signature_state import SignatureState, signature_state
 from runcard.store import layout
 from runcard.store.remote.urls import is_url
+from runcard.store.verification import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from runcard.documents.findings import Finding
     from runcard.operations.signatures.time_authority import JudgedTimestamp, TimePolicy
@@ -46,6 +48,35 @@ def judge(
         findings += authorities.findings(_name(proven), times)
     verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
     return Judgement(proven._replace(verdict=verdict), signers, times, state)
+
+
+def with_signed_ledgers(judgements: "Iterable[Judgement]") -> "Iterator[Judgement]":
+    """The same, and a finding for each store whose ledger has no trusted signature; of records that were named, none is needed."""
+    stores: dict[str, bool] = {}
+    for judgement in judgements:
+        result = judgement.result
+        if result.store is not None and not result.is_named:
+            is_signed = not result.verdict.records and any(each.is_trusted for each in judgement.signers)
+            stores[result.store] = stores.get(result.store, False) or is_signed
+        yield judgement
+    for store in (store for store, is_signed in stores.items() if not is_signed):
+        message = "the ledger is not signed by a trusted signer"
+        found = record_finding("signer", printable(store), layout.LEDGER_SIGNATURES, message)
+        yield Judgement(Verified(store, Verdict((found,), records=0), store))
+
+
+def trusted_from_within(
+    files: "Sequence[str | None]", paths: "Sequence[str | os.PathLike[str]]"
+) -> "Iterator[Judgement]":
+    """A warning for each file that says whom to trust and that lies in what is verified: whoever sent that wrote it."""
+    folders = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
+    for file in filter(None, files):
+        where = os.path.realpath(file)
+        folder = next((each for each in folders if os.path.commonpath([each, where]) == each), None)
+        if folder is not None:
+            message = "this file says whom to trust, and lies in what is verified: use one of your own"
+            found = record_finding("signer", printable(file), "", message)._replace(severity=WARNING)
+            yield Judgement(Verified(file, Verdict((found,), records=0)))
 
 
 def _with_proof(result: Verified, proof: str | None) -> Verified:

@@ -160,6 +160,7 @@ class _StoreCheck:
         self._findings: list[Finding] = []  # about the store
         self._anchors: AnchorIndex | None = None  # None: there are none
         self._seen: SeenRecords | None = None  # the same
+        self._has_signed = False  # whether a record is signed
         self._signatures: tuple[RecordSignature, ...] = ()  # of its ledgers, those that are right
 
     def results(self) -> Iterator[Verified]:
@@ -195,6 +196,7 @@ class _StoreCheck:
 
     def _anchored(self, result: Verified) -> Verified:
         """A result with what the anchors prove about its record."""
+        self._has_signed = self._has_signed or bool(result.verdict.signatures)
         if self._anchors is None or self._seen is None:
             return result
         self._seen.add(result.verdict.identity)
@@ -248,6 +250,10 @@ class _StoreCheck:
             )
             return
         if data is None:
+            if self._has_signed:
+                message = "the ledger is not signed: records that are removed from its end are not noticed"
+                name = printable(self._store)
+                self._findings.append(record_finding("limits", name, layout.LEDGER_SIGNATURES, message))
             return
         from runcard.store.verification.ledger_signatures import LedgerSignatureCheck  # noqa: PLC0415 - most have none
 

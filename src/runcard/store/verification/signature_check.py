@@ -6,7 +6,7 @@ Whether the keys are trusted is not decided here: that needs a file of signers, 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from runcard.documents.findings import Finding, record_finding
+from runcard.documents.findings import WARNING, Finding, record_finding
 from runcard.documents.signed_statement import (
     PREDICATE,
     SignedState,
@@ -70,7 +70,8 @@ class SignatureCheck:
             try:
                 yield from self._envelope(envelope, number)
             except MachineError as error:  # the package is not installed
-                yield self._finding("limits", f"{error.message}; {error.hint}")
+                unchecked = self._finding("limits", f"{error.message}; {error.hint}")
+                yield unchecked._replace(severity=WARNING)
                 return
 
     def _envelope(self, envelope: Envelope | EnvelopeError, number: int) -> Iterator[Finding]:
