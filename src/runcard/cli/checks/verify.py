@@ -8,6 +8,8 @@ from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from runcard.cli.batch import Batch
     from runcard.operations.checks.pin import PinCheck
     from runcard.operations.signatures.time_authority import TimePolicy

@@ -14,7 +14,6 @@ store's originals; one amends a record at a time; no link is followed out of the
 
 import contextlib
 import os
-import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -161,8 +160,8 @@ class Amender:
             return
         raise StoreError(
             f"{printable(self.path)} has amendments that the ledger of its store does not know: they may be forged",
-            hint=f"look at them: runcard show {shlex.quote(printable(self.path))}; if they are right, enter them with a note:"
-            f" runcard amend {shlex.quote(printable(self.path))} note 'the amendments are right' --accept",
+            hint=f"look at them: runcard show {shell_word(self.path)}; if they are right, enter them with a note:"
+            f" runcard amend {shell_word(self.path)} note 'the amendments are right' --accept",
         )
 
     def _ledger_entries(self) -> list[LedgerEntry]:

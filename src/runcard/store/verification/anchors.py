@@ -105,10 +105,11 @@ class AnchorIndex:
         except DocumentError as error:
             self._fail(stored.name, f"a time-stamp of the anchor: {error.message}", INTACT)
         except MachineError as error:  # the package is not installed
-            self._fail(stored.name, f"{error.message}; {error.hint}", None)
+            self._fail(stored.name, f"{error.message}; {error.hint}", None, is_warning=True)
 
-    def _fail(self, name: str, message: str, breaks: str | None) -> None:
-        self.findings.append(anchor_finding(printable(name), printable(message), breaks=breaks))
+    def _fail(self, name: str, message: str, breaks: str | None, *, is_warning: bool = False) -> None:
+        finding = anchor_finding(printable(name), printable(message), breaks=breaks)
+        self.findings.append(finding._replace(severity=WARNING) if is_warning else finding)
 
     def __bool__(self) -> bool:
         return bool(self._anchors or self.findings)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from runcard.documents.findings import Finding, record_finding
+from runcard.documents.findings import WARNING, Finding, record_finding
 from runcard.documents.signed_statement import read_statement
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError
@@ -86,7 +86,8 @@ class TimestampCheck:
         except DerError as error:  # where one ends is not known
             yield self._finding("timestamp", f"time-stamp {number + 1} cannot be read: {error.message}")
         except MachineError as error:  # the package is not installed
-            yield self._finding("limits", f"{error.message}; {error.hint}")
+            unchecked = self._finding("limits", f"{error.message}; {error.hint}")
+            yield unchecked._replace(severity=WARNING)
 
     def _reply(self, reply: bytes, number: int) -> Iterator[Finding]:
         try:

@@ -93,7 +93,13 @@ class SignatureCheck:
                 "signature", f"signature {number}: the statement does not name the key of its signer"
             )
             return
-        checked = list(check_signatures(envelope, key))
+        try:
+            checked = list(check_signatures(envelope, key))
+        except (
+            MachineError
+        ):  # the package is not installed; what is about another record is wrong all the same
+            yield from self._faults(statement, number)
+            raise
         for signature in checked:
             if signature.fault is not None:
                 kind = "signature" if signature.is_checked else "limits"
@@ -105,21 +111,21 @@ class SignatureCheck:
         self, statement: SignedStatement, checked: list[CheckedSignature], number: int
     ) -> Iterator[Finding]:
         """The signature is right: whether it is about this record, as it is now."""
-        faults = list(self._compare(statement))
-        for fault in faults:
-            yield record_finding(
-                "tail" if fault.is_tail else "signature",
-                self._name,
-                fault.path,
-                f"signature {number}: {fault.message}",
-                expected=fault.expected,
-                found=fault.found,
-            )
+        faults = list(self._faults(statement, number))
         if faults:
+            yield from faults
             return
         for signature in checked:
             if signature.fault is None and signature.key is not None:
                 self.good.append(self._signature(signature.key, statement, number))
+
+    def _faults(self, statement: SignedStatement, number: int) -> Iterator[Finding]:
+        for fault in self._compare(statement):
+            kind = "tail" if fault.is_tail else "signature"
+            facts = {"expected": fault.expected, "found": fault.found}
+            yield record_finding(
+                kind, self._name, fault.path, f"signature {number}: {fault.message}", **facts
+            )
 
     def _compare(self, statement: SignedStatement) -> Iterator[StatementFault]:
         return compare_statement(statement, self._state, layout.METADATA)
