@@ -24,6 +24,8 @@ def canonical(value: object) -> str:
 
 
 run = Path(sys.argv[1])
+if not (run / "experiment.jsonl").is_file():
+    sys.exit(f"{run} has no journal")
 document = json.loads((run / "metadata.json").read_bytes())
 heads: dict[str, tuple[int, str]] = {}
 for number, text in enumerate((run / "experiment.jsonl").read_text("utf-8").split("\n")[:-1], 1):

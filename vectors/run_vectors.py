@@ -75,7 +75,10 @@ def by_runcard(vector: Fields, record: Path) -> Fields:
     """The verdict of `runcard verify`."""
     command = [sys.executable, "-m", "runcard", "verify", *verify_options(vector), str(record)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    return verdict(json.loads(done.stdout), done.returncode)
+    report = json.loads(done.stdout)
+    if "findings" not in report:  # such as without the package that checks time-stamps
+        raise SystemExit(f"Error: {report['error']}\n  hint: {report['hint']}")
+    return verdict(report, done.returncode)
 
 
 def by_command(command: list[str]) -> Verify:

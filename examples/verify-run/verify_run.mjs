@@ -285,7 +285,7 @@ function compareWithJournal(document, entries, report) {
   const isWithheld = (name) => lines.some((line) => line.event === name && !("payload" in line));
   const merged = (start, name, field) => Object.assign({}, start, ...named(name).map((payload) => payload[field]));
   const [start] = named("run.started");
-  if (!start || lines.some(({ event, truncated }) => event === "run.started" && truncated)) return;
+  if (!isObject(start?.generation) || lines.some(({ event, truncated }) => event === "run.started" && truncated)) return;
   const compare = (pointer, expected, found, source = null) => {
     if (!(source && isWithheld(source)) && !same(expected, found)) report("document", METADATA, `${pointer}: the journal differs`);
   };

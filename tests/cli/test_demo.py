@@ -91,8 +91,9 @@ def test_it_ends_with_the_page(tour: tuple[Path, subprocess.CompletedProcess[str
     folder, done = tour
     last = done.stdout.splitlines()[-1]
     assert last.endswith(" serve   # the page: these records in your browser")
-    program = shlex.split(last.removeprefix("$ ").partition(" serve ")[0])
-    with PageServer(folder, program=program) as server:
+    program = last.removeprefix("$ ").partition(" serve ")[0]
+    assert program.startswith("RUNCARD_CATALOG=catalog.db ")  # the user's own has none of it
+    with PageServer(folder, program=["env", *shlex.split(program)]) as server:
         answer = urlopen(f"{server.url}/api/runs")  # noqa: S310 - on this machine
         assert json.load(answer)["total"] == 2  # with the forged one
         answer.close()

@@ -205,12 +205,12 @@ class Plan:
         if self.location.is_other_method:
             raise StoreError(
                 f"{printable(self.source)} has no plan for this method",
-                hint=f"create it with `runcard plan analyze {shell_word(self.source)} --write`, or see all plans: runcard plan list",
+                hint=f"create it with `runcard plan analyze {shell_word(self.source)} --all-methods --write`, or see all plans: runcard plan list",
             )
         if not self.exists:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
-                hint=f"to create it: runcard plan analyze {shell_word(self.source)} --write",
+                hint=f"to create it: runcard plan analyze {shell_word(self.source)} --all-methods --write",
             )
 
     @contextmanager

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @declare.option(
     "--allow-unsigned-changes",
     is_flag=True,
-    help="Redactions and migrations that nobody signed after the last signature are warnings, not errors. With --signers.",
+    help="Changes after the last signature, such as redactions, are warnings, not errors. With --signers.",
 )
 @declare.option(
     "--require-signed-ledger",

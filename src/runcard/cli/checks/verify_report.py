@@ -157,7 +157,7 @@ def _line(finding: "Finding", result: "Verified") -> str:
     """A finding about a store names the record, one about a file that file, and one about a whole record neither."""
     place = finding.path if finding.kind not in {"open", "ledger"} else ""
     if not result.verdict.records:
-        place = finding.record or ""
+        place = "" if finding.record == printable(result.path) else finding.record or ""
     return f"{place}: {finding.message} [{finding.kind}]" if place else f"{finding.message} [{finding.kind}]"
 
 
@@ -183,7 +183,7 @@ def _words(verdict: "Verdict", signature: "SignatureState") -> str:
         timestamped = "NOT TIME-STAMPED AS REQUIRED" if "authority" in kinds else timestamped
         return f"{words}, {signed}, {timestamped}"
     if has_failed and verdict.intact and verdict.complete:  # a store, whose ledger is signed by somebody else
-        return "the store is intact and complete, but its ledger is NOT SIGNED AS REQUIRED"
+        return "the ledger is NOT SIGNED AS REQUIRED"
     if has_failed:
         word, *rest = words.split(" ")
         words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])

@@ -26,6 +26,7 @@ _INTERVIEWS = {
     "ben.md": "I drive a van. When I look for the next address I need one hand for the wheel, and the map needs two.\n",
 }
 _PROGRAM = "personas.py"
+_CATALOG = "catalog.db"  # of the demo alone: its made-up costs are in no sum of the user's
 _MODEL = "claude-sonnet-5-5"
 
 
@@ -52,7 +53,8 @@ def run_tour(given: str | None) -> int:
     _show(f"(cd {tour.run} && sha256sum -c SHA256SUMS)", "verify without runcard")
     if missing_modules("web"):
         _show(install_command("web"), "what the page needs")
-    _show(f"{typed_command(elsewhere=True)} serve", "the page: these records in your browser")
+    serve = f"RUNCARD_CATALOG={_CATALOG} {typed_command(elsewhere=True)} serve"
+    _show(serve, "the page: these records in your browser")
     return ExitCode.OK
 
 
@@ -99,7 +101,8 @@ class _Tour:
 
     def __init__(self, folder: str, address: str) -> None:
         self._folder = folder
-        self._environment = demo_environment(address)
+        catalog = os.path.join(os.path.abspath(folder), _CATALOG)
+        self._environment = demo_environment(address) | {"RUNCARD_CATALOG": catalog}
 
     def steps(self) -> Iterator[bool]:
         """Run the steps one by one; whether each succeeded."""

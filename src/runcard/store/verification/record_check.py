@@ -516,6 +516,9 @@ class RecordCheck(ABC):
             yield self.finding(
                 "missing", self.journal, "the journal is missing: the document names its chains"
             )
+        elif heads is not None and self.journal not in (self.listing or ()):
+            message = "the record has no journal: what the document says is compared with nothing"
+            yield self.finding("limits", self.journal, message)
 
     def against_journal(self, stated: JsonObject) -> Findings:  # noqa: ARG002 - each kind has its own way
         """Where the document as it was sealed does not say what the journal says."""
