@@ -170,12 +170,12 @@ def open_run() -> Files:
     }
 
 
-def amendments(first: str, *entries: tuple[str, Fields]) -> bytes:
+def amendments(first: str, *entries: tuple[str, Fields], writer: str = "amendments") -> bytes:
     """A chain of amendments that begins with the digest of the metadata document."""
     raw, prev = b"", first
     for number, (event, payload) in enumerate(entries, 1):
         time = f"2026-01-03T00:00:{number:02}Z"
-        fields = {"seq": number, "timestamp": time, "event": event, "writer": "amendments"}
+        fields = {"seq": number, "timestamp": time, "event": event, "writer": writer}
         line = chain.write_line(fields, {**payload, "who": "ada", "when": time}, salt(100 + number), prev)
         raw, prev = raw + line.raw, line.hash
     return raw

@@ -191,6 +191,9 @@ def amended() -> Iterator[Case]:
     yield changed("amendment-of-another-record", "the amendments are those of another record", other, "chain")
     swapped = lines(amend(GOOD, NOTE, NOTE), lambda parts: parts.reverse(), AMENDMENTS)
     yield changed("amendment-order", "two amendments were swapped", swapped, "chain")
+    second = amendments(digest(GOOD[METADATA]), redaction("notes.txt", NOTES, SHORTER), writer="m")
+    beside = {**REMARKED, AMENDMENTS: second + REMARKED[AMENDMENTS], "notes.txt": SHORTER}
+    yield changed("amendment-second-writer", "an amendment of a second writer", beside, "amended chain")
 
 
 def files() -> Iterator[Case]:

@@ -360,7 +360,8 @@ function readAmendments(run, report) {
   for (const { old, now } of [...(amendments.changes.get(METADATA) ?? [])].reverse())
     if (now === amendments.sealed) amendments.sealed = old;
   if (run.metadata === null) return amendments;
-  checkChains(journal, "", report, AMENDMENTS, amendments.sealed);
+  const heads = checkChains(journal, "", report, AMENDMENTS, amendments.sealed);
+  if (heads.size > 1) report("chain", AMENDMENTS, "amendments of several writers");
   for (const { line } of journal.entries)
     if (!("payload" in line) && !("salt" in line)) report("chain", AMENDMENTS, "the payload of an amendment was taken out");
   if (!journal.entries.length && !journal.damaged.length && !journal.isTorn)

@@ -8,6 +8,7 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,3 +246,55 @@ def test_a_run_that_nobody_could_import_is_not_exported(tmp_path: Path, what: st
     assert exported.returncode == 1
     assert "a bundle cannot have it" in exported.stderr
     assert not list(tmp_path.glob("*.tar.gz"))
+
+
+def verdict(bundle: Path, *options: str | Path) -> tuple[int, dict[str, Any]]:
+    done = runcard(bundle.parent, "verify", "--json", *options, bundle)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def rewritten(bundle: Path, target: Path, name: str, data: bytes) -> Path:
+    """The bundle with other bytes in one of its files."""
+    with tarfile.open(target, "w:gz") as opened:
+        for info, old in members(bundle):
+            new = data if info.name.endswith(name) else old
+            info.size = len(new)
+            opened.addfile(info, io.BytesIO(new) if info.isreg() else None)
+    return target
+
+
+def test_a_bundle_is_verified_as_it_is(bundle: Path) -> None:
+    code, report = verdict(bundle)
+    assert (code, report["intact"], report["complete"]) == (0, True, True)
+    (record,) = report["records"]
+    assert (record["kind"], record["path"]) == ("run", str(bundle))
+
+
+@pytest.mark.parametrize(
+    "name", ["d/out.txt", "in.txt", "/metadata.json", "/.runcard-bundle.json", "SHA256SUMS"]
+)
+def test_a_bundle_in_which_something_was_changed(bundle: Path, tmp_path: Path, name: str) -> None:
+    code, report = verdict(rewritten(bundle, tmp_path / "c.tar.gz", name, b"{}"))
+    assert (code, bool(report["findings"])) == (1, True)
+
+
+def test_a_bundle_whose_manifest_names_another_run(bundle: Path, tmp_path: Path) -> None:
+    [manifest] = (data for info, data in members(bundle) if info.name.endswith("/.runcard-bundle.json"))
+    other = json.dumps(json.loads(manifest) | {"metadata_sha256": "0" * 64}).encode()
+    code, report = verdict(rewritten(bundle, tmp_path / "d.tar.gz", "/.runcard-bundle.json", other))
+    assert (code, [each["message"] for each in report["findings"] if each["kind"] == "document"]) == (
+        1,
+        ["it names another run"],
+    )
+
+
+def test_a_bundle_takes_its_signature_along(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("hello\n")
+    run = recorded(tmp_path)
+    made = runcard(tmp_path, "keygen", "--output", "alice", "--name", "alice")
+    (tmp_path / "signers").write_text(made.stdout)
+    assert runcard(tmp_path, "sign", run, "--key", "alice").returncode == 0
+    assert runcard(tmp_path, "export", run, "--to", "bundle", "--output", "b.tar.gz").returncode == 0
+    code, report = verdict(tmp_path / "b.tar.gz", "--signers", tmp_path / "signers")
+    assert (code, report["signed"]) == (0, True)

@@ -48,21 +48,31 @@ def sign(run: Path, key: str = "alice") -> None:
     assert done.returncode == 0, done.stderr
 
 
-def forge(run: Path, kind: str, path: str | None, old: str | None, new: str | None, **fields: Any) -> None:
-    """Write a line by hand, in the name of somebody else."""
+def forge(
+    run: Path,
+    kind: str,
+    path: str | None,
+    old: str | None,
+    new: str | None,
+    writer: str = "amendments",
+    **fields: Any,
+) -> str:
+    """Write a line by hand, in the name of somebody else; its hash."""
     file = run / "amendments.jsonl"
     first = sha256(sealed_bytes(run)).hexdigest()
     lines = [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
+    lines = [line for line in lines if line["writer"] == writer]
     head = (lines[-1]["seq"], lines[-1]["hash"]) if lines else (0, first)
     payload = {"path": path, "old_sha256": old, "new_sha256": new, "who": "alice@lab.org", "when": WHEN}
     line = chain.make_line(
-        {"seq": head[0] + 1, "timestamp": WHEN, "event": kind, "writer": "amendments"},
+        {"seq": head[0] + 1, "timestamp": WHEN, "event": kind, "writer": writer},
         payload | {"why": "a name was in it"} | fields,
         os.urandom(16).hex(),
         head[1],
     )
     with file.open("ab") as opened:
         opened.write(encode_json(line, COMPACT))
+    return str(line["hash"])
 
 
 def sealed_bytes(run: Path) -> bytes:
@@ -156,6 +166,24 @@ def test_a_line_of_unknown_kind_counts_as_a_change(signed: Path, signers: Path) 
     forge(signed, "blessing", None, None, None)
     code, report = verify(signed, "--signers", signers)
     assert (code, record(report)["signature"]["state"]) == (1, "before-changes")
+
+
+def test_lines_of_a_second_writer_are_an_error(signed: Path) -> None:
+    """Each writer has a chain of its own, whose count hides that of the other."""
+    assert command(Path.cwd(), "amend", signed, "note", "seen", "--by", "ada").returncode == 0
+    output = signed / "final.json"
+    old = sha256(output.read_bytes()).hexdigest()
+    output.write_text("other\n")
+    noted = (signed / "amendments.jsonl").read_bytes()
+    forge(signed, "redaction", "final.json", old, sha256(b"other\n").hexdigest(), writer="m")
+    both = (signed / "amendments.jsonl").read_bytes()
+    (signed / "amendments.jsonl").write_bytes(both.removeprefix(noted) + noted)
+    code, report = verify(signed)
+    assert (code, report["intact"]) == (1, False)
+    assert messages(report, "chain") == ["line 2: amendments of several writers"]
+    for arguments in (("amend", signed, "note", "more"), ("sign", signed, "--key", "alice")):
+        refused = command(Path.cwd(), *arguments)
+        assert (refused.returncode, "amendments of several writers" in refused.stderr) == (1, True)
 
 
 def test_a_migration_that_changes_a_metric_is_a_change(signed: Path, signers: Path) -> None:

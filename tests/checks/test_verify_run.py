@@ -165,6 +165,20 @@ def test_the_report_for_programs_has_exactly_these_keys(cli: Cli, store: Path) -
             }
             for each in runs_of(store)
         ],
+        "stores": [
+            {
+                "path": str(store.absolute()),
+                "ledger": {
+                    "signature": {"state": "none", "by": []},
+                    "entries": 2,
+                    "amendments": 0,
+                    "deletions": 0,
+                    "unsigned_deletions": 0,
+                    "unsigned_changes": 0,
+                },
+                "anchors": [],
+            }
+        ],
         "findings": [
             {
                 "kind": "changed",

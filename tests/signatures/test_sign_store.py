@@ -246,3 +246,21 @@ def test_signers_that_came_with_the_records_are_a_warning(cli: Cli, store: Path,
         messages = [each["message"] for each in json.loads(outcome.out)["findings"]]
         assert (outcome.code, any("use one of your own" in each for each in messages)) == (2, True)
     assert "use one of your own" in cli("verify", "-q", "--signers", inside, store).out
+
+
+def test_the_report_for_programs_says_what_the_ledger_says(cli: Cli, store: Path, signers: Path) -> None:
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    assert cli("amend", runs_of(store)[1], "note", "seen").code == 0
+    sign_store(cli, store)
+    first, second, *_ = runs_of(store)
+    assert cli("redact", second, "--file", "experiment.jsonl", "--reason", "law", "--yes").code == 0
+    assert cli("rm", first, "--yes").code == 0
+    report = json.loads(cli("verify", "--json", "--signers", signers, store).out)
+    (about,) = report["stores"]
+    assert about["path"] == str(store)
+    ledger = about["ledger"]
+    assert ledger["signature"] == {"state": "before-changes", "by": ["alice, author"]}
+    assert (ledger["amendments"], ledger["deletions"]) == (2, 1)
+    assert (ledger["unsigned_deletions"], ledger["unsigned_changes"]) == (1, 1)
+    assert json.loads(cli("verify", "--json", second).out)["stores"] == []

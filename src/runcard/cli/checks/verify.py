@@ -93,7 +93,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> int:
     """Hash every file of the records at PATH and compare it with the record.
 
-    PATH is a run, a session, an archive, a folder with records at any depth, or the URL of an archive or of a folder of
+    PATH is a run, a session, an archive, a bundle, a folder with records at any depth, or the URL of an archive or of a folder of
     archives in object storage, such as s3://BUCKET/FOLDER. A record can also be named by its id,
     a prefix of its id, its name, or as @latest (@latest~1 is the one before). A record is intact if nothing was
     changed except by recorded amendments, and complete if nothing is missing. Name the keys that you trust with

@@ -13,6 +13,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.judgement import Judgement, judge
+from runcard.operations.checks.store_summary import store_summary
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -20,6 +21,7 @@ from runcard.operations.checks.verify_directories import (
     verify_directory,
 )
 from runcard.operations.checks.verify_result import Verified, guarded
+from runcard.operations.signatures.signature_state import SignatureState
 from runcard.store import layout
 from runcard.store.ledger import in_order
 from runcard.store.ledger_search import TAIL, search_ledgers
@@ -306,6 +308,7 @@ class VerifySummary:
         self._timestamped: set[bool | None] = set()
         self._lists_records = lists_records
         self._records: list[JsonObject] = []
+        self._ledgers: dict[str, SignatureState] = {}  # by store that was verified as a whole
         self._findings: list[Finding] = []
 
     def add(self, judgement: Judgement) -> None:
@@ -325,6 +328,10 @@ class VerifySummary:
         )
         if result.store is not None:
             self.stores.add(result.store)
+            if not result.is_named:
+                self._ledgers.setdefault(result.store, SignatureState())
+                if not verdict.records and judgement.signers:
+                    self._ledgers[result.store] = judgement.signature
 
     @property
     def signed(self) -> bool | None:
@@ -340,6 +347,7 @@ class VerifySummary:
             "timestamped": _weakest(self._timestamped),
             "tally": {word.replace(" ", "_").replace("-", ""): count for word, count in self.tally.items()},
             "records": self._records,
+            "stores": [store_summary(store, state) for store, state in self._ledgers.items()],
             "findings": [finding.to_dict() for finding in self._findings],
             **pinned,
         }

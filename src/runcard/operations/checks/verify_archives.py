@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.digests import sha256_bytes
 from runcard.documents.findings import INTACT, Finding, ledger_finding, record_finding
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import Limits
-from runcard.errors import RuncardError, StoreError
-from runcard.files import check_relative, printable
+from runcard.errors import DocumentError, RuncardError, StoreError
+from runcard.files import FileKind, check_relative, printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.amendments.read import REDACTION, FileChange
+from runcard.store.archives.bundles.manifest import MANIFEST
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.ledger import ARCHIVED, LedgerEntry, LedgerKey
@@ -306,11 +308,34 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
         damaged.append(record_finding("document", name, layout.ARCHIVE_INDEX, error.message))
 
     def check() -> Verdict:
+        if record.scan().kind(MANIFEST) is FileKind.FILE:
+            return _verify_bundle(path, progress, limits)
         verdict = verify_record(record, limits=limits, progress=progress)
         more = [*damaged, *index_findings(record), *stale_findings(record)]
         return verdict._replace(findings=(*verdict.findings, *more))
 
     return guarded(path, check, _trusted_store(record))
+
+
+def _verify_bundle(path: str, progress: Progress | None, limits: Limits | None) -> Verdict:
+    """The verdict on the run in a bundle; a bundle that must not be opened is a finding."""
+    from runcard.store.archives.bundles.check import read_bundle  # noqa: PLC0415 - few archives are bundles
+    from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE  # noqa: PLC0415
+
+    name = printable(os.path.basename(path))
+    try:
+        contents, manifest = read_bundle(path, max_size=MAX_SIZE, max_files=MAX_FILES)
+    except DocumentError as error:
+        return Verdict((record_finding("document", name, MANIFEST, error.message),))
+    run = ArchivedRecord(path, kind=RUN, contents=contents.below(manifest["run"])).in_store(None)
+    verdict = verify_record(run, limits=limits, progress=progress)
+    stated, found = manifest.get("metadata_sha256"), sha256_bytes(run.read(layout.METADATA) or b"").hex
+    if stated == found:
+        return verdict
+    other = record_finding(
+        "document", name, MANIFEST, "it names another run", expected=printable(str(stated)), found=found
+    )
+    return verdict._replace(findings=(*verdict.findings, other))
 
 
 def _trusted_store(record: ArchivedRecord) -> str | None:

@@ -7,11 +7,11 @@ An entry that changes none is a remark.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
-from runcard.documents.chain import ChainCheck, Journal, check, parse
+from runcard.documents.chain import ChainCheck, ChainFault, Journal, check, parse
 from runcard.encoding import JsonObject
 from runcard.store import layout
 
@@ -120,8 +120,11 @@ class Amendments(NamedTuple):
         return digest
 
     def check(self, sealed_metadata: str) -> ChainCheck | None:
-        """Check the chain, which begins with the digest of the sealed metadata document."""
-        return None if self.journal is None else check(self.journal, "", first=sealed_metadata)
+        """Check the chain, which begins with the digest of the sealed metadata document: the only one, so of one writer."""
+        if self.journal is None:
+            return None
+        checked = check(self.journal, "", first=sealed_metadata)
+        return checked._replace(faults=(*checked.faults, *_other_writers(self.journal)))
 
 
 def read_amendments(record: str) -> Amendments:
@@ -144,6 +147,15 @@ def _amendments(journal: Journal) -> Amendments:
         if isinstance(entry, FileChange):
             by_path.setdefault(entry.path, []).append(entry)
     return Amendments(journal, entries, by_path)
+
+
+def _other_writers(journal: Journal) -> Iterator[ChainFault]:
+    """The first line of a second writer: each has a chain of its own, which could be taken out or put before another."""
+    first = journal.entries[0].line["writer"] if journal.entries else ""
+    for number, _, line, _ in journal.entries:
+        if line["writer"] != first:
+            yield ChainFault(number, line["writer"], line["seq"], "amendments of several writers")
+            return
 
 
 def changes_record(line: JsonObject) -> bool:
