@@ -14,10 +14,12 @@ def digest(text: str) -> str:
 def canonical(value: object) -> str:
     """RFC 8785; where no number is tiny or huge, json.dumps(sort_keys=True) without blanks would do."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{canonical(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
+        return "{" + ",".join(f"{canonical(key)}:{canonical(value[key])}" for key in keys) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(canonical, value)) + "]"
     if isinstance(value, float):
+        value = value or 0.0  # also for -0.0
         plain = f"{Decimal(repr(value)):f}" if 1e-6 <= abs(value) < 1e21 else repr(value).replace("e-0", "e-")
         return plain.removesuffix(".0")
     return json.dumps(value, ensure_ascii=False)

@@ -298,3 +298,34 @@ def test_a_bundle_takes_its_signature_along(tmp_path: Path) -> None:
     assert runcard(tmp_path, "export", run, "--to", "bundle", "--output", "b.tar.gz").returncode == 0
     code, report = verdict(tmp_path / "b.tar.gz", "--signers", tmp_path / "signers")
     assert (code, report["signed"]) == (0, True)
+
+
+def test_a_folder_is_verified_with_the_bundles_and_archives_in_it(bundle: Path, tmp_path: Path) -> None:
+    """Somebody who verifies all that was sent must not overlook a forged file."""
+    sent = tmp_path / "sent"
+    (sent / "sub").mkdir(parents=True)
+    shutil.copy(bundle, sent / "sub" / "good.tar.gz")
+    code, report = verdict(sent)
+    assert (code, [each["path"] for each in report["records"]]) == (0, [str(sent / "sub" / "good.tar.gz")])
+    rewritten(bundle, sent / "forged.tar.gz", "d/out.txt", b"better")
+    code, report = verdict(sent)
+    assert (code, report["tally"]["good"], len(report["records"])) == (1, 1, 2)
+    (sent / "forged.tar.gz").unlink()
+    (sent / "data.tar.gz").write_bytes(b"no archive at all")
+    code, report = verdict(sent)
+    assert (code, [each["kind"] for each in report["findings"]]) == (0, ["limits"])
+    assert "it was not verified" in report["findings"][0]["message"]
+
+
+def test_a_bundle_beside_the_archives_of_a_store_is_no_damaged_archive(bundle: Path, tmp_path: Path) -> None:
+    run = recorded_in(tmp_path)
+    assert runcard(tmp_path, "archive", run).returncode == 0
+    (folder,) = (run.parent / "archive").glob("2*")
+    shutil.copy(bundle, folder / "bundle.tar.gz")
+    code, report = verdict(run.parent)
+    assert (code == 1, report["intact"], report["complete"]) == (False, True, True)
+
+
+def recorded_in(folder: Path) -> Path:
+    (folder / "in.txt").write_text("hello\n")
+    return recorded(folder)

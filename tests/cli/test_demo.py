@@ -87,6 +87,22 @@ def test_what_it_tells_to_type_works(tour: tuple[Path, subprocess.CompletedProce
     assert "personas/ada.json: OK" in checked.stdout
 
 
+def test_what_it_made_up_is_in_no_sum_of_the_user(tmp_path: Path) -> None:
+    """Its store is not among those of the user, and neither is its catalog."""
+    (tmp_path / "home").mkdir()
+    home = {"HOME": str(tmp_path / "home"), "XDG_STATE_HOME": "", "XDG_DATA_HOME": ""}
+    assert demo(tmp_path, "there", **home).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "runcard", "ls"],
+        cwd=tmp_path,
+        env=os.environ | home,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr.startswith("no records yet")) == ("", True)
+
+
 def test_it_ends_with_the_page(tour: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, done = tour
     last = done.stdout.splitlines()[-1]

@@ -253,6 +253,11 @@ def is_month(name: str) -> bool:
     return re.fullmatch(r"\d{4}-\d{2}", name, re.ASCII) is not None
 
 
+def is_dated(name: str) -> bool:
+    """Whether a name begins with a date, as those of runs and sessions do."""
+    return re.match(r"\d{4}-\d{2}-\d{2}[_T-]", name, re.ASCII) is not None
+
+
 def is_archive(path: str) -> bool:
     """Whether a path is that of an archive, by its name."""
     return path.endswith(PACKED)

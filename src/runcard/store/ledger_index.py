@@ -11,6 +11,7 @@ An index is not sent to other processes: each of them reads the ledgers itself, 
 import os
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -122,6 +123,7 @@ class LedgerIndex:
         self.ledgers: list[IndexedLedger] = []
         self._offsets, self._times = array("Q"), array("q")  # of each line
         self._keys, self._hashes = _LineTable(), _LineTable()
+        self.events: Counter[str] = Counter()  # how many entries of each kind
         self._archived: set[int] = set()  # digests of the keys of records that had an archive
         try:
             for path in ledger_paths(store):
@@ -183,6 +185,7 @@ class LedgerIndex:
         self._hashes.add(hash(line["hash"]), number)
         entry = entry_in(line)
         if entry is not None:
+            self.events[entry.event] += 1
             self._keys.add(hash(entry.key), number)
             if entry.archive is not None:
                 self._archived.add(hash(entry.key))

@@ -128,7 +128,12 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     report = VerifyReport(batch, signers)
     limits = read_settings().limits
     results = verify(
-        *paths, progress=bar.advance, limits=limits, whole_ledgers=pin is not None, inputs=inputs
+        *paths,
+        progress=bar.advance,
+        limits=limits,
+        whole_ledgers=pin is not None,
+        inputs=inputs,
+        ledgers=as_json,
     )
     judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
     pinned: PinCheck | None = None

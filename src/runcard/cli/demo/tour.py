@@ -18,6 +18,7 @@ from runcard.cli.typed_command import typed_command
 from runcard.errors import StoreError
 from runcard.extras import install_command, missing_modules
 from runcard.files import printable, shell_word
+from runcard.store.known_stores import forget_store
 
 _FOLDER = "runcard-demo"
 _EXAMPLES = "runcard-examples"
@@ -26,7 +27,7 @@ _INTERVIEWS = {
     "ben.md": "I drive a van. When I look for the next address I need one hand for the wheel, and the map needs two.\n",
 }
 _PROGRAM = "personas.py"
-_CATALOG = "catalog.db"  # of the demo alone: its made-up costs are in no sum of the user's
+_CATALOG = "catalog.db"  # of the demo alone
 _MODEL = "claude-sonnet-5-5"
 
 
@@ -40,6 +41,7 @@ def run_tour(given: str | None) -> int:
     with scripted_model() as address:
         tour = _Tour(folder, address)
         is_success = all(tour.steps())
+    forget_store(os.path.join(folder, "outputs"))  # what it made up is in no sum of the user's
     if not is_success:
         raise StoreError(
             "a step of the tour failed; the files are kept",

@@ -64,6 +64,7 @@ def verify(
     limits: Limits | None = None,
     whole_ledgers: bool = False,
     inputs: bool = False,
+    ledgers: bool = False,
 ) -> Iterator[Verified]:
     """Hash everything at these paths and compare it with the recorded digests.
 
@@ -71,9 +72,12 @@ def verify(
     none of these is a finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
     For a store, the chains of its ledgers are checked as a whole. For records that are named, they are checked where they
     mention the record, and at their ends; with `whole_ledgers`, as a whole. With `inputs`, the inputs of runs are compared,
-    too: they are no part of a record, so they do not change its verdict.
+    too: they are no part of a record, so they do not change its verdict. With `ledgers`, there is a result for each store also if
+    nothing is wrong with its ledgers.
     """
     results = _verify(paths, progress, limits, whole_ledgers=whole_ledgers)
+    if not ledgers:
+        results = (result for result in results if not result.is_only_ledger)
     if not inputs:
         return results
     from runcard.operations.checks.verify_inputs import with_inputs  # noqa: PLC0415 - few ask for it
@@ -308,7 +312,7 @@ class VerifySummary:
         self._timestamped: set[bool | None] = set()
         self._lists_records = lists_records
         self._records: list[JsonObject] = []
-        self._ledgers: dict[str, SignatureState] = {}  # by store that was verified as a whole
+        self._ledgers: list[JsonObject] = []  # of stores that were verified as a whole
         self._findings: list[Finding] = []
 
     def add(self, judgement: Judgement) -> None:
@@ -328,10 +332,9 @@ class VerifySummary:
         )
         if result.store is not None:
             self.stores.add(result.store)
-            if not result.is_named:
-                self._ledgers.setdefault(result.store, SignatureState())
-                if not verdict.records and judgement.signers:
-                    self._ledgers[result.store] = judgement.signature
+        if result.store is not None and result.ledger is not None:
+            state = judgement.signature if judgement.signers else SignatureState()
+            self._ledgers.append(store_summary(result.store, result.ledger, state))
 
     @property
     def signed(self) -> bool | None:
@@ -347,7 +350,7 @@ class VerifySummary:
             "timestamped": _weakest(self._timestamped),
             "tally": {word.replace(" ", "_").replace("-", ""): count for word, count in self.tally.items()},
             "records": self._records,
-            "stores": [store_summary(store, state) for store, state in self._ledgers.items()],
+            "stores": self._ledgers,
             "findings": [finding.to_dict() for finding in self._findings],
             **pinned,
         }

@@ -288,6 +288,8 @@ def _check_archive(archive: StoreArchive, progress: Progress | None, limits: Lim
 
     def check() -> Verdict:
         nonlocal identity
+        if record.scan().kind(MANIFEST) is FileKind.FILE:
+            return _verify_bundle(archive.path, progress, limits)
         verdict = verify_record(record, limits=limits, progress=progress)
         more = (*index_findings(record), *stale_findings(record))
         verdict = verdict._replace(findings=(*verdict.findings, *more))

@@ -1,5 +1,6 @@
 """One result of `verify`: the verdict on a record, on the ledgers of a store, or on a store without records."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,7 +24,16 @@ class Verified(NamedTuple):
         str, ...
     ] = ()  # what to look for in the ledgers, to check this for a record that was named
     inputs: tuple[InputState, ...] | None = None  # as they are today; None if nobody asked
+    ledger: Counter[str] | None = (
+        None  # for a store that was verified as a whole: how many entries of each kind
+    )
     deleted: int = 0  # for a store without records: how many were deleted on purpose
+
+    @property
+    def is_only_ledger(self) -> bool:
+        """Whether it only says how many entries the ledger has, and nothing is wrong."""
+        verdict = self.verdict
+        return self.ledger is not None and not (verdict.records or verdict.findings or verdict.signatures)
 
 
 def guarded(path: str, check: Callable[[], Verdict], store: str | None = None) -> Verified:

@@ -5,8 +5,10 @@ was checked only the digest of its key.
 """
 
 import os
+import tarfile
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from runcard.documents.findings import Finding, ledger_finding, record_finding
@@ -35,8 +37,12 @@ if TYPE_CHECKING:
 
 
 def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
-    """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
+    """Every store at a path or below it, such as the outputs of an experiment, and every archive and bundle beside them.
+
+    A path that is not a folder is a finding.
+    """
     is_any_found = has_results = False
+    own_archives: list[str] = []  # folders of archives that belong to a store
     stores: list[str] = []
     folders = [root]
     while folders:
@@ -51,8 +57,13 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
         if records or _is_store(folder, is_named=folder == root):
             is_any_found = True
             stores.append(folder)
+            own_archives.append(layout.archive_folder(folder))
             for result in _StoreCheck(folder, records, progress, limits).results():
-                has_results = True
+                has_results = has_results or not result.is_only_ledger
+                yield result
+        if not any(f"{folder}/".startswith(f"{own}/") for own in own_archives):
+            for result in _loose_archives(folder, progress, limits):
+                is_any_found = has_results = True
                 yield result
     if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
@@ -60,6 +71,36 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
     elif not has_results:
         deleted = sum(map(_count_deleted, stores))
         yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
+
+
+def _loose_archives(folder: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """The archives and bundles that lie in a folder without being a store's."""
+    with suppress(OSError), os.scandir(folder) as scan:
+        paths = sorted(
+            entry.path
+            for entry in scan
+            if layout.is_archive(entry.name) and entry.is_file(follow_symlinks=False)
+        )
+        for path in paths:
+            if not _may_hold_record(path):
+                message = "it was not verified: nothing tells that it holds a record; name it to verify it"
+                found = record_finding("limits", printable(path), "", message)
+                yield Verified(path, Verdict((found,), records=0))
+                continue
+            from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - most folders have none
+
+            yield verify_archive(path, progress, limits)
+
+
+def _may_hold_record(path: str) -> bool:
+    """Whether the folder in an archive is named like the archive, or like a record: data of others may lie here as well."""
+    try:
+        with tarfile.open(path, "r|gz") as packed:
+            first = packed.next()
+    except (tarfile.TarError, OSError, EOFError, ValueError):
+        return False
+    top = first.name.partition("/")[0] if first is not None else ""
+    return top == layout.archived_name(path) or layout.is_dated(top)
 
 
 def verify_archive_folder(
@@ -160,6 +201,7 @@ class _StoreCheck:
         self._findings: list[Finding] = []  # about the store
         self._anchors: AnchorIndex | None = None  # None: there are none
         self._seen: SeenRecords | None = None  # the same
+        self._events: Counter[str] = Counter()  # of its ledgers
         self._has_signed = False  # whether a record is signed
         self._signatures: tuple[RecordSignature, ...] = ()  # of its ledgers, those that are right
 
@@ -182,9 +224,8 @@ class _StoreCheck:
             self._findings += unreadable(store, error).findings
         except OSError as error:
             self._findings += unreadable(store, failure(error, str(error.filename or store), "read")).findings
-        if self._findings or self._signatures:
-            verdict = Verdict(tuple(self._findings), records=0, signatures=self._signatures)
-            yield Verified(store, verdict, os.path.abspath(store))
+        verdict = Verdict(tuple(self._findings), records=0, signatures=self._signatures)
+        yield Verified(store, verdict, os.path.abspath(store), ledger=self._events)
 
     def _open_anchors(self) -> None:
         if not layout.anchor_names(self._store):
@@ -234,6 +275,7 @@ class _StoreCheck:
             yield from archives.verified(self._progress, self._limits)
             self._findings += archives.findings
         if index is not None:
+            self._events = index.events
             self._findings += verify_ledgers(index, self._present, archives.records if archives else ())
             self._check_signatures(index)
         self._findings += verify_open_marks(self._store)
