@@ -103,7 +103,7 @@ def test_a_ledger_that_is_gone(outputs: Path) -> None:
         assert (code, report["intact"], report["complete"], kinds(report)) == (2, True, True, {"ledger"})
     shutil.rmtree(outputs / ".runcard")
     code, report = verify(outputs)
-    assert (code, kinds(report)) == (2, {"ledger", "limits"})
+    assert (code, kinds(report)) == (2, {"ledger"})
     named = len(runs(outputs)) - 1  # the first was closed when there was no ledger yet
     assert messages(report, "ledger") == [
         f"{named} records name a ledger that is not here: it was removed, perhaps with other records, or these are copies"

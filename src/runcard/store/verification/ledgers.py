@@ -122,7 +122,7 @@ def verify_entries(
         if is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
-        else:
+        elif index is None:  # of a folder, it is said once, for all of its records
             message = (
                 "the ledger that it names is not here: whether other records were removed cannot be told"
             )
