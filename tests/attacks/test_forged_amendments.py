@@ -247,6 +247,29 @@ def test_a_migration_that_drops_fields_is_a_change(here: Path, signers: Path) ->
     assert verify(record_path, "--signers", signers)[0] == 0
 
 
+def test_a_file_and_its_line_added_to_a_session_that_states_no_digest_of_its_list(
+    here: Path, signers: Path
+) -> None:
+    """The document of a session of 1.0.0 does not fix `SHA256SUMS`: the signature does."""
+    team = session(here, schema="1.0.0")
+    sign(team)
+    assert verify(team, "--signers", signers)[1]["signed"] is True
+    listing = team / "SHA256SUMS"
+    before = listing.read_bytes()
+    added = Path("instances", "lead-1", "workspace", "confession.md")
+    (team / added).write_bytes(b"I did it\n")
+    line = f"{sha256((team / added).read_bytes()).hexdigest()}  {added}\n".encode()
+    lines = [*before.splitlines(keepends=True), line]
+    lines.sort(key=lambda each: bytes(each).partition(b"  ")[2])
+    listing.write_bytes(b"".join(lines))
+    code, report = verify(team, "--signers", signers)
+    assert (code, report["signed"]) == (1, False)
+    assert messages(report, "signature") == [
+        "signature 1: the signature names another digest than the list of checksums",
+        "signature 1: the signature names another number of files than the list of checksums",
+    ]
+
+
 def test_notes_and_approvals_leave_the_signature_and_are_counted(signed: Path, signers: Path) -> None:
     for kind, value in (("note", "seen"), ("approval", "carol")):
         assert command(Path.cwd(), "amend", signed, kind, value).returncode == 0

@@ -108,6 +108,7 @@ class Amender:
         self.sealed = self.amendments.sealed(layout.METADATA, current)
         self._check()
         self.finished: tuple[str, ...] = ()
+        self.added: list[str] = []  # the hashes of the amendments that were entered
         self.remarks: list[str] = []
 
     def _listing(self) -> checksums.Listing:
@@ -250,6 +251,7 @@ class Amender:
         except OSError as error:
             raise failure(error, path, "write") from error
         self.amendments = read_amendments(self.path)
+        self.added += [line.partition(" ")[0] for line in macs]
 
     def _head(self) -> chain.Head:
         """Where the amendments end; they are one chain, so that none can be taken out."""

@@ -59,6 +59,7 @@ class RecordCheck(ABC):
             None  # the same word for word; None where it is not known, or of another version
         )
         self.listing: checksums.Listing | None = None
+        self._listing_digest: str | None = None
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
         self.scan: JournalScan | None = None  # of the journal, if there is one
         self._documents: dict[str, bytes] = {}  # that were read
@@ -207,7 +208,8 @@ class RecordCheck(ABC):
 
         lines = amendments.journal.entries if amendments.journal else ()
         record = SignedRecord(self.word, self.record.id, self.record.name)
-        return signed_state(record, self.seal, sealed, self.listing, (entry.line for entry in lines))
+        amended = (entry.line for entry in lines)
+        return signed_state(record, self.seal, sealed, self.listing, amended, self._listing_digest)
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:
@@ -362,7 +364,8 @@ class RecordCheck(ABC):
         except OSError as error:
             yield self.finding("missing", layout.CHECKSUMS, failure(error, layout.CHECKSUMS, "read").message)
             return
-        yield from self._fixed(stated, str(Digest("sha256", hasher.hexdigest())))
+        self._listing_digest = str(Digest("sha256", hasher.hexdigest()))
+        yield from self._fixed(stated, self._listing_digest)
         if problem is not None:
             yield problem
 
