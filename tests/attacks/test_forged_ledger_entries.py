@@ -160,3 +160,18 @@ def test_a_deleted_record_that_is_put_back(store: Path, here: Path) -> None:
     assert claims(store) == (2, ["the record was put back"])
     run_command("sign", store, "--key", "alice")
     assert claims(store) == (0, [])
+
+
+def test_a_copy_that_an_entry_gives_another_name(store: Path) -> None:
+    run = runs_of(store)[0]
+    shutil.copytree(run, store / "2026-01-01_000000-better")
+    forge_entry(store, "record.restored", run, path="2026-01-01_000000-better")
+    assert claims(store) == (2, ["the record was put back under another name"])
+
+
+def test_a_record_that_comes_back_to_its_place_after_the_signature(store: Path) -> None:
+    run = runs_of(store)[0]
+    run_command("archive", run)
+    (archive,) = (store / "archive").glob("*/*.tar.gz")
+    run_command("restore", archive)
+    assert claims(store) == (0, [])

@@ -22,6 +22,7 @@ from runcard.store.ledger import (
     MIGRATED,
     REDACTED,
     REIMPORTED,
+    RESTORED,
     LedgerEntry,
     LedgerKey,
     entry_in,
@@ -41,7 +42,10 @@ _DONE = {
     REDACTED: ("was changed", False),
     MIGRATED: ("was changed", False),
 }  # by event: in words, and whether a record is gone
-_MARKS = [event.encode() for event in (*_DONE, ARCHIVED)] + [b'"amendments"', b"\\"]  # what escapes can spell
+_MARKS = [event.encode() for event in (*_DONE, ARCHIVED, RESTORED)] + [
+    b'"amendments"',
+    b"\\",
+]  # what escapes can spell
 
 
 class _PlacedEntry(NamedTuple):
@@ -111,6 +115,8 @@ class LedgerSignatureCheck(SignatureCheck):
             done, is_removal = _DONE[entry.event]
         elif entry.event == ARCHIVED and entry.key not in self._present and entry.key not in self._archived:
             done, is_removal = f"was archived as {entry.archive}, where it was not found", True
+        elif entry.event == RESTORED and self._is_renamed(entry, signed):
+            done, is_removal = "was put back under another name", False
         elif entry.amendments is not None and self._is_changed(entry, signed):
             done, is_removal = _DONE[REDACTED]
         else:
@@ -128,6 +134,11 @@ class LedgerSignatureCheck(SignatureCheck):
             return False
         known = self._signed_entries(deleted.key, signed)
         return known[-1].event == DELETED and len(self._index.numbered(deleted.key)) > len(known)
+
+    def _is_renamed(self, entry: LedgerEntry, signed: Mapping[str, int]) -> bool:
+        """Whether an entry gives a record a place that no signed entry about it has: it may be there twice."""
+        places = {known.path for known in self._signed_entries(entry.key, signed)}
+        return bool(places) and entry.path not in places
 
     def _is_changed(self, entry: LedgerEntry, signed: Mapping[str, int]) -> bool:
         """Whether amendments after those that a signed entry knows changed the record; if they cannot be read, they did.
@@ -173,7 +184,7 @@ class LedgerSignatureCheck(SignatureCheck):
 
 
 def _marked_entries(ledger: "IndexedLedger") -> Iterator[_PlacedEntry]:
-    """The entries that delete, change or archive a record; in a ledger with many others, only these are parsed."""
+    """The entries that delete, change, archive or restore a record; in a ledger with many others, only these are parsed."""
     with open(os.dup(ledger.descriptor), "rb") as file:
         file.seek(0)
         for number, raw in enumerate(file, 1):
