@@ -42,10 +42,8 @@ _DONE = {
     REDACTED: ("was changed", False),
     MIGRATED: ("was changed", False),
 }  # by event: in words, and whether a record is gone
-_MARKS = [event.encode() for event in (*_DONE, ARCHIVED, RESTORED)] + [
-    b'"amendments"',
-    b"\\",
-]  # what escapes can spell
+# A backslash: what escapes can spell.
+_MARKS = (*(event.encode() for event in (*_DONE, ARCHIVED, RESTORED)), b'"amendments"', b"\\")
 
 
 class _PlacedEntry(NamedTuple):
