@@ -531,6 +531,8 @@ function isAbout({ subject, predicate }, run, { hashes, sealed }, wrong) {
   subjects.delete(METADATA);
   const known = new Map([...(run.listing ?? []), [LISTING, run.document?.checksums?.output?.replace(/^sha256:/, "")]]);
   for (const [name, hex] of subjects) if (known.get(name) !== hex) fail(`it names another digest of ${name}`);
+  const files = predicate.outputs?.count ?? null;
+  if (files !== null && files !== (run.listing?.size ?? 0)) fail("it names another number of files");
   if (predicate.kind !== "run") fail("it is about another kind of record");
   if (predicate.id !== run.id()) fail("it names another id");
   if (!same(predicate.event_chains, run.document?.event_chains)) fail("it names other chains");

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import runcard
 from amendments.records import CUSTOMER, entries, everything, lines, record
 from conftest import Cli
 from runcard.operations.amendments.redact import redact
@@ -66,6 +67,31 @@ def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(
         )
     archive(run, to=folder and tmp_path / folder)
     assert "still has it" not in cli("verify", packed).out
+
+
+def test_an_amended_record_can_be_restored_into_another_store(cli: Cli, run: Path, tmp_path: Path) -> None:
+    """The ledger there learns where its amendments end: what is added by hand later is not built on."""
+    assert cli("redact", run, "--file", "notes.txt", *WHY).code == 0
+    packed = Path(archive(run).archive)
+    with runcard.record(tmp_path / "other", strict=True):
+        pass
+    back = Path(restore(packed, to=tmp_path / "other").path)
+    assert cli("verify", "-q", back).out == ""
+    assert cli("amend", back, "note", "seen").code == 0
+    assert cli("verify", "-q", back).out == ""
+    file = back / "amendments.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
+    refused = cli("amend", back, "note", "seen again")
+    assert (refused.code, "the ledger of its store does not know" in refused.err) == (1, True)
+
+
+def test_a_record_that_was_amended_in_a_folder_without_a_ledger_can_be_archived_there(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    back = Path(restore(archive(run).archive, to=tmp_path / "other").path)
+    assert cli("amend", back, "note", "seen").code == 0
+    archive(back)
+    assert cli("verify", "-q", tmp_path / "other").out == ""
 
 
 def test_a_look_into_an_archive_changes_nothing(cli: Cli, run: Path, session: Path) -> None:

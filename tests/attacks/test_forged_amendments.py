@@ -10,12 +10,13 @@ import pytest
 
 import runcard
 from attacks.command_server import runcard as command
-from attacks.edited import Fields, kinds, messages, verify
+from attacks.edited import Fields, kinds, messages, session, verify
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.signatures.keygen import keygen
 
 WHEN = "2026-01-01T00:00:00Z"
+PLAN = "testplan-2.0/every-addition.yml"
 
 
 @pytest.fixture
@@ -91,16 +92,19 @@ def replace_output(run: Path) -> None:
 
 def replace_document(run: Path) -> None:
     """Another metric in the document, and an amendment that calls it a migration, with the original in the store."""
-    document = run / "metadata.json"
-    old = document.read_bytes()
+    forge_migration(run, "metadata.json", (run / "metadata.json").read_bytes().replace(b"0.6", b"0.99"))
+
+
+def forge_migration(run: Path, name: str, new: bytes) -> None:
+    """Other bytes of a file, and an amendment that calls it a migration, with the original in the store."""
+    old = (run / name).read_bytes()
+    assert new != old
     digest = sha256(old).hexdigest()
     originals = run.parent / ".runcard" / "originals"
+    forge(run, "migration", name, digest, sha256(new).hexdigest(), **{"from": "1.0", "to": "1.0"})
     originals.mkdir(parents=True, exist_ok=True)
-    new = old.replace(b"0.6", b"0.99")
-    assert new != old
-    forge(run, "migration", "metadata.json", digest, sha256(new).hexdigest(), **{"from": "1.0", "to": "1.0"})
     (originals / digest).write_bytes(old)
-    document.write_bytes(new)
+    (run / name).write_bytes(new)
 
 
 def record(report: Fields) -> Fields:
@@ -195,6 +199,77 @@ def test_a_migration_that_changes_a_metric_is_a_change(signed: Path, signers: Pa
     assert verify(signed)[0] == 1  # also for a reader who trusts nobody
 
 
+def test_a_migration_that_changes_the_producer_is_a_change(signed: Path) -> None:
+    """Nothing is exempt: no migration writes another producer."""
+    document = json.loads((signed / "metadata.json").read_bytes())
+    digest = sha256((signed / "metadata.json").read_bytes()).hexdigest()
+    document["origin"] = {"version": "1.0", "sha256": digest}
+    document["producer"] |= {"name": "a laboratory that everybody trusts"}
+    forge_migration(signed, "metadata.json", json.dumps(document).encode())
+    code, report = verify(signed)
+    assert (code, report["intact"]) == (1, False)
+    assert any("converting the document" in message for message in messages(report, "changed"))
+
+
+def test_a_migration_to_the_same_version_that_changes_the_form_only_is_none(
+    signed: Path, signers: Path
+) -> None:
+    document = json.loads((signed / "metadata.json").read_bytes())
+    digest = sha256((signed / "metadata.json").read_bytes()).hexdigest()
+    document["origin"] = {"version": "1.0", "sha256": digest}
+    forge_migration(signed, "metadata.json", json.dumps(document, indent=7).encode())
+    assert record(verify(signed, "--signers", signers)[1])["signature"]["state"] == "current"
+
+
+def test_an_output_is_no_document_of_the_record(here: Path, signers: Path) -> None:
+    """The comments of a plan are not compared, so what is called its migration is a change."""
+    plan = (Path(__file__).parents[1] / "corpus" / "valid" / PLAN).read_bytes()
+    with runcard.record(here / "outputs", strict=True) as run:
+        (run.path / "plan.yaml").write_bytes(plan)
+    path = Path(run.path)
+    sign(path)
+    forge_migration(path, "plan.yaml", b"# approved by alice\n" + plan)
+    code, report = verify(path, "--signers", signers)
+    assert (code, report["intact"], record(report)["signature"]["state"]) == (1, True, "before-changes")
+
+
+def test_a_migration_that_drops_fields_is_a_change(here: Path, signers: Path) -> None:
+    """A session goes down to 1.0.0, which has no labels, and up again: the labels are gone."""
+    record_path = session(here)
+    sign(record_path)
+    for version in ("1.0.0", "2.0.0"):
+        assert command(here, "migrate", record_path, "--to", version).returncode in {0, 2}
+    assert "labels" not in json.loads((record_path / "metadata.json").read_bytes())
+    code, report = verify(record_path, "--signers", signers)
+    assert (code, report["intact"], kinds(report) & {"changed"}) == (1, True, set())
+    assert record(report)["signature"]["state"] == "before-changes"
+    sign(record_path)
+    assert verify(record_path, "--signers", signers)[0] == 0
+
+
+def test_a_file_and_its_line_added_to_a_session_that_states_no_digest_of_its_list(
+    here: Path, signers: Path
+) -> None:
+    """The document of a session of 1.0.0 does not fix `SHA256SUMS`: the signature does."""
+    team = session(here, schema="1.0.0")
+    sign(team)
+    assert verify(team, "--signers", signers)[1]["signed"] is True
+    listing = team / "SHA256SUMS"
+    before = listing.read_bytes()
+    added = Path("instances", "lead-1", "workspace", "confession.md")
+    (team / added).write_bytes(b"I did it\n")
+    line = f"{sha256((team / added).read_bytes()).hexdigest()}  {added}\n".encode()
+    lines = [*before.splitlines(keepends=True), line]
+    lines.sort(key=lambda each: bytes(each).partition(b"  ")[2])
+    listing.write_bytes(b"".join(lines))
+    code, report = verify(team, "--signers", signers)
+    assert (code, report["signed"]) == (1, False)
+    assert messages(report, "signature") == [
+        "signature 1: the signature names another digest than the list of checksums",
+        "signature 1: the signature names another number of files than the list of checksums",
+    ]
+
+
 def test_notes_and_approvals_leave_the_signature_and_are_counted(signed: Path, signers: Path) -> None:
     for kind, value in (("note", "seen"), ("approval", "carol")):
         assert command(Path.cwd(), "amend", signed, kind, value).returncode == 0
@@ -247,6 +322,29 @@ def test_a_change_that_only_a_stranger_signed(signed: Path, signers: Path, here:
     code, report = verify(signed, "--signers", signers)
     assert (code, record(report)["signature"]["state"]) == (1, "before-changes")
     assert record(report)["signature"]["by"] == ["alice@lab.org"]
+
+
+def test_a_required_signer_stands_for_the_record_as_it_is(signed: Path, signers: Path, here: Path) -> None:
+    """Alice is required, and signed; then somebody else whom the reader trusts changed the record, and signed that."""
+    signers.write_text(signers.read_text() + keygen(here / "bob", name="bob@lab.org").signers_line + "\n")
+    withheld = command(here, "redact", signed, "--file", "final.json", "--reason", "law", "--yes")
+    assert withheld.returncode == 0
+    required = ("--signers", signers, "--require", "alice@lab.org")
+    assert messages(verify(signed, *required)[1], "signer") == [
+        "alice@lab.org: signed before 1 change that nobody signed"
+    ]
+    sign(signed, "bob")
+    assert verify(signed, "--signers", signers)[0] == 0
+    code, report = verify(signed, *required)
+    assert code == 1
+    assert messages(report, "signer") == ["alice@lab.org signed it before 1 change, and not since"]
+    assert verify(signed, *required, "--allow-unsigned-changes")[0] == 0
+    assert messages(verify(signed, *required[:3], "bob@lab.org,alice@lab.org,carol")[1], "signer") == [
+        "it is not signed by carol",
+        "alice@lab.org signed it before 1 change, and not since",
+    ]
+    sign(signed)
+    assert verify(signed, *required)[0] == 0
 
 
 def test_the_payload_of_an_amendment_taken_out(signed: Path, signers: Path) -> None:

@@ -124,3 +124,19 @@ def test_no_byte_of_a_key_gets_into_a_record_or_a_message(
     texts = [each.out + each.err for each in said]
     texts += [path.read_text() for path in (here / "outputs").rglob("*") if path.is_file()]
     assert not any(line[20:] in text for line in secret[1:] for text in texts)
+
+
+def test_what_was_changed_before_is_not_signed_along_with_a_note(
+    cli: Cli, run: Path, always: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to the store can enter a change in the ledger, but not have it signed unseen."""
+    assert cli("sign", run).code == 0
+    monkeypatch.setenv("RUNCARD_SIGN", "never")
+    assert cli("redact", run, "--file", "notes.txt", "--reason", "x", "--yes").code == 0
+    monkeypatch.setenv("RUNCARD_SIGN", "always")
+    noted = cli("amend", run, "note", "seen")
+    assert "was amended, and not signed: it has changes from before that you did not sign" in noted.err
+    assert cli("verify", "--signers", always, run).code == 1
+    assert cli("sign", run).code == 0
+    assert cli("amend", run, "note", "seen again").err == ""
+    assert is_signed(cli, run, always)

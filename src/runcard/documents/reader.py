@@ -194,23 +194,23 @@ def with_origin(
     return {**migrated, "origin": {"version": version, "sha256": sha256_bytes(source).hex}}
 
 
-def is_migration(before: bytes, after: bytes, limits: Limits) -> bool:
-    """Whether a document is another one in its version, and nothing else: the name of the producer may differ."""
+def migration_between(before: bytes, after: bytes, limits: Limits) -> "MigratedData | None":
+    """The migration that made a document from another one; None if one that is valid would give another document."""
     source, result = parse_document(before, limits=limits), parse_document(after, limits=limits)
     kind, target = source.report.kind, result.report.version
     if kind is None or target is None or kind != result.report.kind:
-        return False
+        return None
     from runcard.documents.differences import differences  # noqa: PLC0415 - few documents were migrated
 
     try:
-        migrated = migrate_document(source, target).data
+        migrated = migrate_document(source, target)
         found = migrate_document(
             result, target
         ).data  # an earlier version may have written it in another form
     except DocumentError:
-        return False
-    expected = with_origin(migrated, kind, source.report.version, before, target)
-    return next(differences(expected, found, {"/producer"}), None) is None
+        return None
+    expected = with_origin(migrated.data, kind, source.report.version, before, target)
+    return None if any(differences(expected, found)) else migrated
 
 
 def _check(value: object, named: str | None) -> ParsedDocument:

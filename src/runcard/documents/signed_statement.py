@@ -66,6 +66,11 @@ class SignedStatement(NamedTuple):
         return text if text is not None and parse_time(text) is not None else None
 
     @property
+    def output_count(self) -> object:
+        """How many files the list of checksums had; None where it is not stated."""
+        return _object(self.predicate.get("outputs")).get("count")
+
+    @property
     def amendments(self) -> int:
         """How many amendments the record had."""
         count = _object(self.predicate.get("amendments")).get("count")
@@ -166,6 +171,11 @@ def compare_statement(
         if name != metadata_name and known.get(name) != digest:
             message = "the signature names another digest than the list of checksums"
             yield StatementFault(name, message, digest, known.get(name))
+    if statement.output_count not in (None, state.output_count):
+        message = "the signature names another number of files than the list of checksums"
+        yield StatementFault(
+            state.listing_name, message, str(statement.output_count), str(state.output_count)
+        )
     for field, value in (("kind", state.kind), ("id", state.id), ("event_chains", state.event_chains)):
         if statement.predicate.get(field) != value:
             yield StatementFault(metadata_name, f"the signature names another {field.replace('_', ' ')}")

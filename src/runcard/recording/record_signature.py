@@ -7,17 +7,20 @@ all the same: that is a warning.
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.errors import RuncardError, UsageError
+from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import failure, printable, shell_word
 from runcard.settings import SIGNING_KEY, Settings, read_settings
 from runcard.settings.apply import SigningSettings, signing_settings
 from runcard.store import layout
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from runcard.documents.signed_statement import SignedState
     from runcard.encoding import JsonObject
     from runcard.signing.private_keys import Signer
     from runcard.store.amendments.change import Amender
+    from runcard.store.verification.signature_check import RecordSignature
 
 
 class NewSignature(NamedTuple):
@@ -45,24 +48,39 @@ def _load_signer(path: str | None) -> "Signer":
     return load_signer(path)
 
 
-def sign_at_closing(record: str, settings: Settings | None = None, *, done: str = "closed") -> list[str]:
+def sign_at_closing(record: str, settings: Settings | None = None) -> list[str]:
     """Sign a record that was just closed, if the settings say so; the warning if that failed."""
+    return _sign_if_set(record, settings, "closed", None)
+
+
+def sign_amended(record: str, added: "Collection[str]") -> list[str]:
+    """Sign a record that was just amended, if the settings say so; the warning if that failed.
+
+    `added` are the hashes of the new amendments. Changes from before, which may be forged, are not signed along with them.
+    """
+    return _sign_if_set(record, None, "amended", added)
+
+
+def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
+    """Sign a record that was just closed; the warning if that failed."""
+    return _sign_or_warn(record, signing, "closed", None)
+
+
+def _sign_if_set(
+    record: str, settings: Settings | None, done: str, added: "Collection[str] | None"
+) -> list[str]:
     try:
         signing = signing_settings(settings or read_settings())
     except RuncardError as error:
         return [_warning(record, error, done)]
-    return [] if signing is None else sign_closed_record(record, signing, done=done)
+    return [] if signing is None else _sign_or_warn(record, signing, done, added)
 
 
-def sign_amended(record: str) -> list[str]:
-    """Sign a record that was just amended, if the settings say so; the warning if that failed."""
-    return sign_at_closing(record, done="amended")
-
-
-def sign_closed_record(record: str, signing: SigningSettings, *, done: str = "closed") -> list[str]:
-    """Sign a record that was just closed; the warning if that failed."""
+def _sign_or_warn(
+    record: str, signing: SigningSettings, done: str, added: "Collection[str] | None"
+) -> list[str]:
     try:
-        add_signature(record, _load_signer(signing.key))
+        add_signature(record, _load_signer(signing.key), added)
     except RuncardError as error:
         return [_warning(record, error, done)]
     except OSError as error:
@@ -77,15 +95,18 @@ def _warning(record: str, error: RuncardError, done: str) -> str:
     )
 
 
-def add_signature(record: str, signer: "Signer") -> NewSignature:
-    """Sign the record in a directory. Whether it is intact is for the caller to check."""
+def add_signature(record: str, signer: "Signer", added: "Collection[str] | None" = None) -> NewSignature:
+    """Sign the record in a directory. Whether it is intact is for the caller to check.
+
+    With `added`, raise StoreError if other amendments than these changed it since the same key signed it.
+    """
     from runcard.store.amendments.change import amending  # noqa: PLC0415 - few sign
 
     with amending(record) as amender:
-        return _sign(amender, signer)
+        return _sign(amender, signer, added)
 
 
-def _sign(amender: "Amender", signer: "Signer") -> NewSignature:
+def _sign(amender: "Amender", signer: "Signer", added: "Collection[str] | None") -> NewSignature:
     from runcard.documents.signed_statement import SignerFacts, make_statement  # noqa: PLC0415 - as above
     from runcard.observe.clock import Clock  # noqa: PLC0415
     from runcard.signing.envelope import sign_statement  # noqa: PLC0415
@@ -94,8 +115,11 @@ def _sign(amender: "Amender", signer: "Signer") -> NewSignature:
     state, ledger = _signed_state(amender)
     file = os.path.join(amender.path, layout.SIGNATURE)
     signatures = read_signatures(file) or b""
-    if signatures and (known := _known_signature(state, signatures, signer)):
-        return NewSignature(amender.record_id, signer.public_key.fingerprint, known, is_new=False)
+    known = _known_signature(state, signatures, signer) if signatures else None
+    if known is not None and not known.changes_since and known.signed_at:
+        return NewSignature(amender.record_id, signer.public_key.fingerprint, known.signed_at, is_new=False)
+    if added is not None:
+        _refuse_changes(amender, len(state.amendments) if known is None else known.changes_since, added)
     when = Clock().timestamp()
     facts = SignerFacts(str(signer.public_key), when, ledger)
     envelope = sign_statement(make_statement(state, facts, layout.METADATA), signer)
@@ -121,17 +145,31 @@ def _signed_state(amender: "Amender") -> "tuple[SignedState, JsonObject | None]"
         amender.sealed,
         amender.listing,
         (entry.line for entry in lines),
+        amender.listing_digest,
     )
     key = LedgerKey(kind, name if amender.is_session else amender.record_id)
     return state, ledger_entry(layout.store_of(amender.path), key)
 
 
-def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") -> str | None:
-    """When the signer signed the record as it is now; None if that has not happened."""
+def _refuse_changes(amender: "Amender", unsigned: int, added: "Collection[str]") -> None:
+    """Raise StoreError if other amendments than `added` changed the record, among the last that the signer did not sign."""
+    from runcard.store.amendments.read import changes_record  # noqa: PLC0415 - few sign
+
+    lines = [entry.line for entry in amender.amendments.journal.entries] if amender.amendments.journal else []
+    later = lines[len(lines) - unsigned :]
+    if any(line["hash"] not in added and changes_record(line) for line in later):
+        raise StoreError(
+            "it has changes from before that you did not sign; look at them first",
+            hint=f"see all of it: runcard show {shell_word(amender.path)}",
+        )
+
+
+def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") -> "RecordSignature | None":
+    """The last signature of the signer, with how many amendments came after it; None without one."""
     from runcard.encoding import Limits  # noqa: PLC0415
     from runcard.store.verification.signature_check import SignatureCheck  # noqa: PLC0415 - few sign twice
 
     check = SignatureCheck(state, Limits(), [True] * len(state.amendments))
     list(check.findings(signatures))
-    own = (each for each in check.good if each.key == signer.public_key and not each.changes_since)
-    return next((each.signed_at for each in own), None)
+    own = (each for each in check.good if each.key == signer.public_key)
+    return min(own, key=lambda each: each.changes_since, default=None)

@@ -204,6 +204,16 @@ class LedgerIndex:
             LedgerView(ledger.name, entries[ledger.path], ledger.path in with_head) for ledger in self.ledgers
         ]
 
+    def numbered(self, key: LedgerKey) -> list[tuple[str, int, LedgerEntry]]:
+        """The entries about a record in the order of time, each with the name of its ledger and the number of its line."""
+        placed = filter(None, map(self._placed, self._keys.rows(hash(key))))
+        found = sorted(each for each in placed if each.entry.key == key)
+        ledgers = [self._ledger(each.line) for each in found]
+        return [
+            (ledger.name, each.line - ledger.first + 1, each.entry)
+            for ledger, each in zip(ledgers, found, strict=True)
+        ]
+
     def _with_line(self, line_hash: str) -> set[str]:
         """The paths of the ledgers that have a line with this hash."""
         numbers = [self._hashes.lines[row] for row in self._hashes.rows(hash(line_hash))]

@@ -33,10 +33,14 @@ def signed_state(
     sealed: str,
     listing: Listing | None,
     amendment_lines: Iterable[Mapping[str, Any]],
+    listing_digest: str | None = None,
 ) -> SignedState:
-    """The state of a closed record. Of very many files only the list of checksums is named, which covers them."""
+    """The state of a closed record. Of very many files only the list of checksums is named, which covers them.
+
+    `listing_digest` is that of the list as it is: a session of 1.0.0 states none.
+    """
     checksums = sealed_document.get("checksums") or {}
-    stated = checksums.get("session" if record.kind == "session" else "output")
+    stated = checksums.get("session" if record.kind == "session" else "output") or listing_digest
     are_few = listing is not None and len(listing) <= MOST_OUTPUTS
     outputs = {json_name(path).text: listing[path].hex for path in listing} if listing and are_few else {}
     return SignedState(

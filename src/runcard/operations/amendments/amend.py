@@ -80,7 +80,7 @@ def amend(
             payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)
             remark = Remark(kind, {**author.to_dict(), **payload})
-        warnings = (*amender.remarks, *sign_amended(directory))
+        warnings = (*amender.remarks, *sign_amended(directory, amender.added))
         return Amended(source.path, remark, amender.finished, warnings)
 
     warnings = damage_warnings(source)

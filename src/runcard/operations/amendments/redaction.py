@@ -104,7 +104,7 @@ def redact_directory(
         finished = amender.unfinished if dry_run else amender.finished
         warnings = (*redactor.warnings, *amender.remarks)
     if redactor.edits and not dry_run:
-        warnings = (*warnings, *sign_amended(os.fspath(record)))
+        warnings = (*warnings, *sign_amended(os.fspath(record), amender.added))
     return Redacted(
         os.fspath(record), tuple(redactor.taken), tuple(redactor.already), finished, warnings, not dry_run
     )

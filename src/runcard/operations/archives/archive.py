@@ -13,6 +13,7 @@ from runcard.files import printable, shell_word
 from runcard.observe.clock import Clock, time_before
 from runcard.settings import ARTIFACTS_REMOTE, REMOTE_OUTPUTS, read_settings
 from runcard.store import layout
+from runcard.store.amendments.read import parse_amendments
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import (
@@ -23,7 +24,7 @@ from runcard.store.archives.replace_directory import (
     take_away,
 )
 from runcard.store.find_record import is_other_directory, open_record
-from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
+from runcard.store.ledger import ARCHIVED, Ledger, entries_about, entry_payload
 from runcard.store.ownership import own_archive_mac
 from runcard.store.record import (
     SESSION,
@@ -290,11 +291,16 @@ def _pack(
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
     facts["index_sha256"] = sha256_bytes(index).hex
     archives.put(kind, index_fields(kind, contents, document.to_dict(), facts), mode)
-    more = {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
+    more: JsonObject = {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
     if (mac := own_archive_mac(store, record_id, contents.sha256)) is not None:
         more["mac"] = mac
+    end = parse_amendments(contents.read(layout.AMENDMENTS)).end
     with Ledger(store, mode) as ledger:
         digest = sha256_bytes(metadata).hex
+        if end is not None and not any(
+            entries_about(store, record_id)
+        ):  # it is from a place without a ledger
+            more["amendments"] = end.to_dict()
         ledger.append(ARCHIVED, now, entry_payload(kind, record_id, name, digest, now, **more))
     return Archived(path, target, contents.file_bytes, contents.bytes, verdict)
 

@@ -172,9 +172,10 @@ def _enter(record: ArchivedRecord, store: str) -> None:
     now = Clock().timestamp()
     if ledger_paths(store):  # a directory without a ledger is not a store, and needs none
         digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
-        payload = entry_payload(
-            record.kind, record.id, record.name, digest, now, archive_sha256=record.scan().sha256
-        )
+        more: JsonObject = {"archive_sha256": record.scan().sha256}
+        if (end := record.amendments().end) is not None:
+            more["amendments"] = end.to_dict()
+        payload = entry_payload(record.kind, record.id, record.name, digest, now, **more)
         with Ledger(store) as ledger:
             ledger.append(RESTORED, now, payload)
     if record.entry is not None:

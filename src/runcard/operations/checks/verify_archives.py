@@ -188,6 +188,8 @@ class ArchivesCheck:
     def _located(self, path: str, checked: "CheckedArchive") -> Verified:
         """A result with whether the index and the ledger know the archive."""
         if checked.identity is None:
+            if (archive := self._in_ledger.get(path)) is not None:
+                self.records.add(archive.record)  # it is damaged, which is said of the archive
             return checked.result
         verdict = checked.result.verdict
         more = self._location_findings(path, checked.identity)

@@ -24,6 +24,7 @@ from runcard.operations.checks.verify_directories import (
 )
 from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
+from runcard.store.ledger import LedgerKey
 from runcard.store.ledger_index import LedgerIndex, RecordKeys
 from runcard.store.record import DirectoryRecord, Progress, hint_about_file
 from runcard.store.signatures import read_ledger_signatures
@@ -276,13 +277,14 @@ class _StoreCheck:
             self._findings += archives.findings
         if index is not None:
             self._events = index.events
-            self._findings += verify_ledgers(index, self._present, archives.records if archives else ())
-            self._check_signatures(index)
+            archived = archives.records if archives else set[LedgerKey]()
+            self._findings += verify_ledgers(index, self._present, archived)
+            self._check_signatures(index, archived)
         self._findings += verify_open_marks(self._store)
         self._findings += _missing_ledger(self._store, self._closed, self._heads)
         self._findings += archives.outside_archives() if archives else ()
 
-    def _check_signatures(self, index: LedgerIndex) -> None:
+    def _check_signatures(self, index: LedgerIndex, archived: set[LedgerKey]) -> None:
         """Compare the ledgers with what was signed."""
         try:
             data = read_ledger_signatures(self._store)
@@ -299,7 +301,7 @@ class _StoreCheck:
             return
         from runcard.store.verification.ledger_signatures import LedgerSignatureCheck  # noqa: PLC0415 - most have none
 
-        check = LedgerSignatureCheck(index, self._limits or Limits())
+        check = LedgerSignatureCheck(index, self._limits or Limits(), self._present, archived)
         self._findings += check.findings(data)
         self._signatures = tuple(check.good)
 

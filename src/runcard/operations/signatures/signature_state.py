@@ -55,8 +55,7 @@ class SignatureState(NamedTuple):
         What a ledger says after its signature is a warning, for each record.
         """
         for claim in self.claims:
-            done = "was deleted" if claim.is_removal else "was changed"
-            message = f"the record {done}, says an entry of the ledger that nobody signed"
+            message = f"the record {printable(claim.done)}, says an entry of the ledger that nobody signed"
             expected = claim.sha256 if claim.is_removal else None
             yield ledger_finding(printable(claim.path), "", message, expected=expected)
         if self.state != BEFORE_CHANGES or self.claims:
@@ -87,7 +86,7 @@ def signature_state(
         state = BEFORE_TAMPERING
     else:
         state = BEFORE_CHANGES if fewest else CURRENT
-    return SignatureState(state, _names(last), fewest, additions, last[0].signature.claims)
+    return SignatureState(state, _names(last), fewest, additions, last[-1].signature.claims)
 
 
 def _names(signatures: "Sequence[JudgedSignature]") -> tuple[str, ...]:

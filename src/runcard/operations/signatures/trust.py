@@ -1,7 +1,7 @@
 """Whom the signatures of records are by: the reader's file of signers decides, never the record."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import printable, read_file
-from runcard.operations.signatures.signature_state import SignatureState, signature_state
+from runcard.operations.signatures.signature_state import BEFORE_CHANGES, SignatureState, signature_state
 from runcard.signing.check import SigningTimes, Trust, missing_signers, revocation_fault, trust_in
 from runcard.signing.signers_file import RevokedKeys, SignersFile, parse_revoked, parse_signers
 from runcard.store import layout
@@ -117,6 +117,8 @@ class TrustPolicy:
     ) -> list[Finding]:
         """What a record lacks: a trusted signature, one of those that are required, or one of its changes."""
         missing = self._missing(record, judged, has_unchecked=has_unchecked)
+        if state.state != BEFORE_CHANGES:  # else that nobody signed the changes is said of all
+            missing += self._outdated(record, judged)
         return [*missing, *state.findings(record, is_allowed=self._allows_unsigned_changes)]
 
     def _missing(
@@ -136,6 +138,23 @@ class TrustPolicy:
         else:
             reason = "its signature could not be checked" if has_unchecked else "it is not signed"
         return [_finding(record, reason)]
+
+    def _outdated(self, record: str, judged: Sequence[JudgedSignature]) -> Iterator[Finding]:
+        """The required signers who signed before changes that others signed: each has to stand for the record as it is."""
+        if self._allows_unsigned_changes:
+            return
+        trusted = [each for each in judged if each.is_trusted]
+        # What a ledger says after its signature is told entry by entry.
+        current = [
+            each.trust for each in trusted if not each.signature.changes_since or each.signature.claims
+        ]
+        absent = missing_signers(self._required, [each.trust for each in trusted])
+        for name in missing_signers(self._required, current):
+            own = [each for each in trusted if not missing_signers([name], [each.trust])]
+            if name not in absent and own:
+                count = min(each.signature.changes_since for each in own)
+                changes = "1 change" if count == 1 else f"{count:,} changes"
+                yield _finding(record, f"{printable(name)} signed it before {changes}, and not since")
 
 
 def _proven_time(times: "Sequence[JudgedTimestamp]", signature: RecordSignature) -> datetime | None:

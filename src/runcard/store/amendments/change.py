@@ -32,7 +32,6 @@ from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
 from runcard.store.ledger import (
     AMENDED,
-    CLOSED,
     MIGRATED,
     REDACTED,
     Ledger,
@@ -109,6 +108,7 @@ class Amender:
         self.sealed = self.amendments.sealed(layout.METADATA, current)
         self._check()
         self.finished: tuple[str, ...] = ()
+        self.added: list[str] = []  # the hashes of the amendments that were entered
         self.remarks: list[str] = []
 
     def _listing(self) -> checksums.Listing:
@@ -150,8 +150,8 @@ class Amender:
         """Raise StoreError if the ledger has this record, and its amendments are not those that the ledger knows."""
         head = self._head()
         entries = self._ledger_entries()
-        if not any(entry.event == CLOSED for entry in entries):
-            return  # it was closed in another store
+        if not entries:
+            return
         ends = (entry.amendments for entry in entries if entry.amendments is not None)
         known = max(ends, key=lambda end: end.count, default=chain.Head(_WRITER, 0, self.sealed))
         if head.count == known.count and head.head == known.head:
@@ -251,12 +251,11 @@ class Amender:
         except OSError as error:
             raise failure(error, path, "write") from error
         self.amendments = read_amendments(self.path)
+        self.added += [line.partition(" ")[0] for line in macs]
 
     def _head(self) -> chain.Head:
         """Where the amendments end; they are one chain, so that none can be taken out."""
-        journal = self.amendments.journal
-        heads = chain.heads(entry.line for entry in journal.entries) if journal else ()
-        return heads[-1] if heads else chain.Head(_WRITER, 0, self.sealed)
+        return self.amendments.end or chain.Head(_WRITER, 0, self.sealed)
 
     def sealed_document(self) -> JsonObject:
         """The document as it was closed: a migration may have changed it since."""

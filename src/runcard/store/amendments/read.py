@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
-from runcard.documents.chain import ChainCheck, ChainFault, Journal, check, parse
+from runcard.documents.chain import ChainCheck, ChainFault, Head, Journal, check, heads, parse
 from runcard.encoding import JsonObject
 from runcard.store import layout
 
@@ -95,6 +95,12 @@ class Amendments(NamedTuple):
     @property
     def changes(self) -> tuple[FileChange, ...]:
         return tuple(entry for entry in self.entries if isinstance(entry, FileChange))
+
+    @property
+    def end(self) -> Head | None:
+        """Where they end: they are one chain. None without any."""
+        lines = self.journal.entries if self.journal else ()
+        return heads(entry.line for entry in lines)[-1] if lines else None
 
     @property
     def descriptions(self) -> list[str]:

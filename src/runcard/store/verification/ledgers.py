@@ -15,7 +15,7 @@ from runcard.documents.findings import (
     ledger_finding,
     record_finding,
 )
-from runcard.files import printable
+from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
 from runcard.store.ledger import (
@@ -50,25 +50,36 @@ class LedgerFacts(NamedTuple):
 def verify_ledgers(
     index: "LedgerIndex", present: "RecordKeys", archived: Collection[LedgerKey] = ()
 ) -> Iterator[Finding]:
-    """Findings about the ledgers, and about records that they have and the store has not, neither `present` nor `archived`."""
+    """Findings about the ledgers, and about records that they have and the store has not.
+
+    `present` are those that are there as directories, `archived` those in archives of the store, all of which were read.
+    """
     for ledger in index.ledgers:
         yield from verify_chain(ledger, index.store)
     missing = []
     for entries in index.absent(present):
-        finding = missing_record(index.store, [place.entry for place in entries], archived)
+        own = [place.entry for place in entries]
+        finding = missing_record(index.store, own, archived, are_read=True)
         if finding is not None:
             missing.append((entries[0].time, entries[0].line, finding))
     yield from (finding for _, _, finding in sorted(missing, key=itemgetter(0, 1)))
 
 
 def missing_record(
-    store: str, own_entries: Sequence[LedgerEntry], archived: Collection[LedgerKey] = ()
+    store: str,
+    own_entries: Sequence[LedgerEntry],
+    archived: Collection[LedgerKey] = (),
+    *,
+    are_read: bool = False,
 ) -> Finding | None:
-    """The finding about a record that is not in the store as a directory; None if it is where its last entry says."""
+    """The finding about a record that is not in the store as a directory; None if it is where its last entry says.
+
+    `archived` are records whose archives were read; with `are_read`, all those in the store were.
+    """
     entry = own_entries[-1]
     if entry.kind not in {"run", "session"} or entry.event in {DELETED, REIMPORTED}:
         return None
-    place = _missing_place(store, entry, archived)
+    place = _missing_place(store, entry, archived, are_read=are_read)
     if place is None:
         return None
     fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
@@ -93,17 +104,20 @@ def verify_chain(ledger: "IndexedLedger | SearchedLedger", store: str) -> Iterat
         yield ledger_finding(printable(name), name, message)
 
 
-def _missing_place(store: str, entry: LedgerEntry, archived: Collection[LedgerKey]) -> str | None:
+def _missing_place(
+    store: str, entry: LedgerEntry, archived: Collection[LedgerKey], *, are_read: bool
+) -> str | None:
     """Where a record is missing, in words; None if it is where it should be."""
     if entry.event != ARCHIVED:
         return "the store does not"
-    if (
-        entry.key in archived
-        or is_url(entry.archive)
-        or (entry.archive and os.path.isfile(os.path.join(store, entry.archive)))
-    ):
+    if entry.key in archived or is_url(entry.archive):
         return None
-    return f"its archive {printable(entry.archive or '')} is not there"
+    archive = entry.archive or ""
+    if not os.path.isfile(os.path.join(store, archive)):
+        return f"its archive {printable(archive)} is not there"
+    if are_read and check_relative(archive) is None:
+        return f"its archive {printable(archive)} does not hold it"
+    return None
 
 
 def verify_entries(
@@ -122,7 +136,9 @@ def verify_entries(
         if is_store(store, has_index=not facts.is_archived):
             message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
-        elif index is None:  # of a folder, it is said once, for all of its records
+        elif index is None or isinstance(
+            index, LedgerSearch
+        ):  # of a folder, it is said once, for all of its records
             message = (
                 "the ledger that it names is not here: whether other records were removed cannot be told"
             )

@@ -59,10 +59,12 @@ class RecordCheck(ABC):
             None  # the same word for word; None where it is not known, or of another version
         )
         self.listing: checksums.Listing | None = None
+        self._listing_digest: str | None = None
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
         self.scan: JournalScan | None = None  # of the journal, if there is one
         self._documents: dict[str, bytes] = {}  # that were read
         self._migrations: dict[str, bool | None] = {}  # whether they are some, by the hash of their amendment
+        self._lossy: set[str] = set()  # those of them that dropped fields
         self.fingerprint = ""  # the digest of the metadata document as it was sealed; empty without one
         self.signatures: Sequence[RecordSignature] = ()  # that are right
         self.signature_heads: tuple[str, ...] = ()  # the digests of the signatures so far, after each of them
@@ -136,9 +138,14 @@ class RecordCheck(ABC):
         self.signatures = check.good
 
     def _changes(self, amendments: Amendments) -> list[bool]:
-        """Of each amendment, whether it changed the record in a way that only a signature can vouch for."""
+        """Of each amendment, whether it changed the record in a way that only a signature can vouch for.
+
+        Not so the migration of a document of the record that dropped nothing: it can be repeated.
+        """
         lines = amendments.journal.entries if amendments.journal else ()
-        proven = {change.line for change in amendments.changes if self._is_migration(change)}
+        own = {layout.METADATA, *self.document_names()}
+        migrations = [change for change in amendments.changes if change.path in own]
+        proven = {change.line for change in migrations if self._is_migration(change)} - self._lossy
         return [changes_record(entry.line) and entry.line["hash"] not in proven for entry in lines]
 
     def _is_migration(self, change: FileChange) -> bool | None:
@@ -150,7 +157,10 @@ class RecordCheck(ABC):
             if before is None or after is None:
                 self._migrations[change.line] = None
             else:
-                self._migrations[change.line] = reader.is_migration(before, after, self.limits)
+                migrated = reader.migration_between(before, after, self.limits)
+                self._migrations[change.line] = migrated is not None
+                if migrated is not None and migrated.dropped:
+                    self._lossy.add(change.line)
         return self._migrations[change.line]
 
     def _bytes(self, path: str, digest: str) -> bytes | None:
@@ -198,7 +208,8 @@ class RecordCheck(ABC):
 
         lines = amendments.journal.entries if amendments.journal else ()
         record = SignedRecord(self.word, self.record.id, self.record.name)
-        return signed_state(record, self.seal, sealed, self.listing, (entry.line for entry in lines))
+        amended = (entry.line for entry in lines)
+        return signed_state(record, self.seal, sealed, self.listing, amended, self._listing_digest)
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:
@@ -353,7 +364,8 @@ class RecordCheck(ABC):
         except OSError as error:
             yield self.finding("missing", layout.CHECKSUMS, failure(error, layout.CHECKSUMS, "read").message)
             return
-        yield from self._fixed(stated, str(Digest("sha256", hasher.hexdigest())))
+        self._listing_digest = str(Digest("sha256", hasher.hexdigest()))
+        yield from self._fixed(stated, self._listing_digest)
         if problem is not None:
             yield problem
 

@@ -32,6 +32,7 @@ class LedgerClaim(NamedTuple):
 
     path: str  # of the record, relative to the store
     sha256: str  # of its metadata document
+    done: str  # what the entry says was done to it, in words
     is_removal: bool
 
 
