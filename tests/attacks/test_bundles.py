@@ -317,6 +317,16 @@ def test_a_folder_is_verified_with_the_bundles_and_archives_in_it(bundle: Path, 
     assert "it was not verified" in report["findings"][0]["message"]
 
 
+def test_an_archive_that_was_sent_alone_is_verified_with_its_folder(tmp_path: Path) -> None:
+    assert runcard(tmp_path, "archive", recorded_in(tmp_path)).returncode == 0
+    (packed,) = (tmp_path / "outputs" / "archive").glob("2*/*.tar.gz")
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    shutil.copy(packed, sent)
+    code, report = verdict(sent)
+    assert (code, [each["path"] for each in report["records"]]) == (0, [str(sent / packed.name)])
+
+
 def test_a_bundle_beside_the_archives_of_a_store_is_no_damaged_archive(bundle: Path, tmp_path: Path) -> None:
     run = recorded_in(tmp_path)
     assert runcard(tmp_path, "archive", run).returncode == 0

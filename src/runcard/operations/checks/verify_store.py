@@ -44,6 +44,7 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
     """
     is_any_found = has_results = False
     own_archives: list[str] = []  # folders of archives that belong to a store
+    verified: set[str] = set()  # archives of a store that lie elsewhere
     stores: list[str] = []
     folders = [root]
     while folders:
@@ -61,9 +62,11 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
             own_archives.append(layout.archive_folder(folder))
             for result in _StoreCheck(folder, records, progress, limits).results():
                 has_results = has_results or not result.is_only_ledger
+                if layout.is_archive(result.path):
+                    verified.add(os.path.abspath(result.path))
                 yield result
         if not any(f"{folder}/".startswith(f"{own}/") for own in own_archives):
-            for result in _loose_archives(folder, progress, limits):
+            for result in _loose_archives(folder, verified, progress, limits):
                 is_any_found = has_results = True
                 yield result
     if not is_any_found:
@@ -74,13 +77,17 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
         yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
 
 
-def _loose_archives(folder: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+def _loose_archives(
+    folder: str, verified: set[str], progress: Progress | None, limits: Limits | None
+) -> Iterator[Verified]:
     """The archives and bundles that lie in a folder without being a store's."""
     with suppress(OSError), os.scandir(folder) as scan:
         paths = sorted(
             entry.path
             for entry in scan
-            if layout.is_archive(entry.name) and entry.is_file(follow_symlinks=False)
+            if layout.is_archive(entry.name)
+            and entry.is_file(follow_symlinks=False)
+            and os.path.abspath(entry.path) not in verified
         )
         for path in paths:
             if not _may_hold_record(path):
@@ -96,7 +103,7 @@ def _loose_archives(folder: str, progress: Progress | None, limits: Limits | Non
 def _may_hold_record(path: str) -> bool:
     """Whether the folder in an archive is named like the archive, or like a record: data of others may lie here as well."""
     try:
-        with tarfile.open(path, "r|gz") as packed:
+        with tarfile.open(path, "r:gz") as packed:
             first = packed.next()
     except (tarfile.TarError, OSError, EOFError, ValueError):
         return False
