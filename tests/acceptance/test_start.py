@@ -140,7 +140,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         (["show", "CLOSED"], 84),
         (["show", "CLOSED", "--json"], 84),
-        (["verify", "CLOSED"], 113),
+        (["verify", "CLOSED"], 114),
         (["validate", "CLOSED"], 74),
         (["archive", "--dry-run", "CLOSED"], 141),
         (["extract", "ARCHIVED", "README.md"], 116),

@@ -16,7 +16,7 @@ from waiting import wait_until
 
 # Leaves a process behind that does one thing to the run's directory until it is killed, and says who that is.
 VANDAL = """
-import itertools, os, shutil, sys, time
+import itertools, os, shutil, sys, threading, time
 from pathlib import Path
 run, kind, told = Path(os.environ["RUNCARD_RUN_DIR"]), sys.argv[1], Path(sys.argv[2])
 if os.fork():
@@ -82,6 +82,13 @@ work(0)
 Path(f"{told}.new").write_text(str(os.getpid()))
 os.rename(f"{told}.new", told)
 end = time.monotonic() + 600  # the command must end long before
+
+def append_too():
+    while time.monotonic() < end:
+        work(1)
+
+for _ in range(7 if kind == "append" else 0):  # so that one of them runs at any moment, also where others are at work
+    threading.Thread(target=append_too, daemon=True).start()
 for n in itertools.count(1):
     work(n)
     if time.monotonic() > end:

@@ -30,6 +30,7 @@ from runs.harness import (
     status_of,
     warnings_of,
 )
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -93,6 +94,8 @@ def test_a_run_that_fills_the_disk_goes_on_and_is_closed_when_there_is_room(smal
 
 def test_what_could_not_be_written_is_told_once_there_is_room_again(small: Path) -> None:
     with runcard.record(small / "outputs") as run:
+        # It comes from a thread: after the disk was full, it would be the event before the warning.
+        wait_until(lambda: "environment.observed" in (run.path / "experiment.jsonl").read_text(), "the event")
         filler = fill(small)
         with pytest.warns(runcard.RuncardWarning):
             log_much(run, 9)

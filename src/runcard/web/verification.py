@@ -15,8 +15,8 @@ from runcard.documents.findings import Finding
 from runcard.documents.times import format_time
 from runcard.errors import StoreError
 from runcard.operations.checks.judgement import judge
+from runcard.operations.checks.signature_state import SignatureState
 from runcard.operations.checks.verify import VerifySummary, verify
-from runcard.operations.signatures.signature_state import SignatureState
 from runcard.web.pages import render
 from runcard.web.record_address import FOLDERS, AddressedRecord, record_url
 from runcard.web.record_files import found_record

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from runcard.cli.batch import Batch
     from runcard.documents.findings import Finding
     from runcard.operations.checks.judgement import Judgement
+    from runcard.operations.checks.signature_state import SignatureState
     from runcard.operations.checks.verify_result import Verified
-    from runcard.operations.signatures.signature_state import SignatureState
     from runcard.operations.signatures.time_authority import JudgedTimestamp
     from runcard.operations.signatures.trust import JudgedSignature
     from runcard.store.verification import Verdict

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import WARNING, record_finding
 from runcard.files import printable
+from runcard.operations.checks.signature_state import SignatureState, signature_state
 from runcard.operations.checks.verify_result import Verified
-from runcard.operations.signatures.signature_state import SignatureState, signature_state
 from runcard.store import layout
 from runcard.store.remote.urls import is_url
 from runcard.store.verification import Verdict

@@ -6,7 +6,7 @@ from contextlib import suppress
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import printable
-from runcard.operations.signatures.signature_state import SignatureState
+from runcard.operations.checks.signature_state import SignatureState
 from runcard.store import layout
 from runcard.store.ledger import AMENDED, DELETED, MIGRATED, REDACTED
 

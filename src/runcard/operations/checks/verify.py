@@ -13,7 +13,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.judgement import Judgement, judge
-from runcard.operations.checks.store_summary import store_summary
+from runcard.operations.checks.signature_state import SignatureState
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -21,7 +21,6 @@ from runcard.operations.checks.verify_directories import (
     verify_directory,
 )
 from runcard.operations.checks.verify_result import Verified, guarded
-from runcard.operations.signatures.signature_state import SignatureState
 from runcard.store import layout
 from runcard.store.ledger import in_order
 from runcard.store.ledger_search import TAIL, search_ledgers
@@ -333,6 +332,8 @@ class VerifySummary:
         if result.store is not None:
             self.stores.add(result.store)
         if result.store is not None and result.ledger is not None:
+            from runcard.operations.checks.store_summary import store_summary  # noqa: PLC0415 - only for whole stores
+
             state = judgement.signature if judgement.signers else SignatureState()
             self._ledgers.append(store_summary(result.store, result.ledger, state))
 

@@ -290,7 +290,7 @@ def _check_archive(archive: StoreArchive, progress: Progress | None, limits: Lim
 
     def check() -> Verdict:
         nonlocal identity
-        if record.scan().kind(MANIFEST) is FileKind.FILE:
+        if record.scan(progress).kind(MANIFEST) is FileKind.FILE:
             return _verify_bundle(archive.path, progress, limits)
         verdict = verify_record(record, limits=limits, progress=progress)
         more = (*index_findings(record), *stale_findings(record))
@@ -312,7 +312,7 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
         damaged.append(record_finding("document", name, layout.ARCHIVE_INDEX, error.message))
 
     def check() -> Verdict:
-        if record.scan().kind(MANIFEST) is FileKind.FILE:
+        if record.scan(progress).kind(MANIFEST) is FileKind.FILE:
             return _verify_bundle(path, progress, limits)
         verdict = verify_record(record, limits=limits, progress=progress)
         more = [*damaged, *index_findings(record), *stale_findings(record)]

@@ -5,7 +5,6 @@ was checked only the digest of its key.
 """
 
 import os
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -102,6 +101,8 @@ def _loose_archives(
 
 def _may_hold_record(path: str) -> bool:
     """Whether the folder in an archive is named like the archive, or like a record: data of others may lie here as well."""
+    import tarfile  # noqa: PLC0415 - most folders have no such files
+
     try:
         with tarfile.open(path, "r:gz") as packed:
             first = packed.next()

@@ -10,7 +10,7 @@ from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import printable, read_file
-from runcard.operations.signatures.signature_state import BEFORE_CHANGES, SignatureState, signature_state
+from runcard.operations.checks.signature_state import BEFORE_CHANGES, SignatureState, signature_state
 from runcard.signing.check import SigningTimes, Trust, missing_signers, revocation_fault, trust_in
 from runcard.signing.signers_file import RevokedKeys, SignersFile, parse_revoked, parse_signers
 from runcard.store import layout

@@ -46,7 +46,7 @@ _DONE = {
 _MARKS = (*(event.encode() for event in (*_DONE, ARCHIVED, RESTORED)), b'"amendments"', b"\\")
 
 
-class _PlacedEntry(NamedTuple):
+class _MarkedEntry(NamedTuple):
     """An entry that may be a claim, and where it stands."""
 
     ledger: str
@@ -170,7 +170,7 @@ class LedgerSignatureCheck(SignatureCheck):
         return []
 
     @cached_property
-    def _entries(self) -> list[_PlacedEntry]:
+    def _entries(self) -> list[_MarkedEntry]:
         """The entries of all ledgers that may be claims."""
         return [
             placed
@@ -181,7 +181,7 @@ class LedgerSignatureCheck(SignatureCheck):
         ]
 
 
-def _marked_entries(ledger: "IndexedLedger") -> Iterator[_PlacedEntry]:
+def _marked_entries(ledger: "IndexedLedger") -> Iterator[_MarkedEntry]:
     """The entries that delete, change, archive or restore a record; in a ledger with many others, only these are parsed."""
     with open(os.dup(ledger.descriptor), "rb") as file:
         file.seek(0)
@@ -190,7 +190,7 @@ def _marked_entries(ledger: "IndexedLedger") -> Iterator[_PlacedEntry]:
                 line = parse_line(raw.rstrip(b"\n"))
                 entry = None if line is None else entry_in(line)
                 if entry is not None:
-                    yield _PlacedEntry(ledger.name, number, entry)
+                    yield _MarkedEntry(ledger.name, number, entry)
 
 
 class LedgerPrefixes:
