@@ -33,7 +33,9 @@ def run(outputs: Path) -> Iterator[runcard.Run]:
 
 
 def events(run: runcard.Run) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run.path / "experiment.jsonl").read_text().splitlines()]
+    """The events so far; a thread of the run may be writing one."""
+    lines, _, _ = (run.path / "experiment.jsonl").read_text().rpartition("\n")
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 def calls(run: runcard.Run) -> list[dict[str, Any]]:
