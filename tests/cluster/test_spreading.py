@@ -1,5 +1,6 @@
 """Work on a cluster: one result for each item, in order, whatever happens to workers and scheduler."""
 
+import json
 import os
 import pickle
 import signal
@@ -24,6 +25,8 @@ from runcard.parallel.current_cluster import current_cluster
 from runcard.parallel.forks import work_in_order
 from runcard.parallel.shard import ItemPlace, ShardItems
 
+TESTS = Path(__file__).parents[1]
+
 pytestmark = pytest.mark.usefixtures("here")
 
 
@@ -43,27 +46,23 @@ def test_workers_that_die_lose_nothing_and_nothing_counts_twice(dask: DaskProces
 
 
 @pytest.mark.long
-def test_the_scheduler_may_be_restarted_and_one_that_stays_away_is_an_error(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = DaskProcesses(tmp_path_factory.mktemp("dask"))
-    try:
-        own.start()
-        with use_cluster(address=own.address):
-            results = work_in_order(range(60), pid_of, place=here)
-            found = [next(results)]
-            own.stop()
-            own.start()
-            found += [next(results) for _ in range(30)]
-            own.stop()
-            monkeypatch.setattr(cluster, "_PATIENCE", 1)
-            with pytest.raises(ClusterError, match="no scheduler answers at tcp://"):
-                found += results
-    finally:
-        own.stop()
+def test_the_scheduler_may_be_restarted_and_one_that_stays_away_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "dask").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "cluster.harness_restart", tmp_path / "dask"],
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    found = told["found"]
+    assert told["message"].startswith("no scheduler answers at tcp://")
     assert [number for number, _ in found] == list(range(len(found)))
     assert len(found) < 60
-    assert os.getpid() not in {pid for _, pid in found}
+    assert told["pid"] not in {pid for _, pid in found}
 
 
 def test_a_worker_that_sees_other_files_or_has_another_runcard_is_not_believed(
