@@ -1,5 +1,6 @@
 """Bundles of strangers that plant files, and documents of strangers that want files packed."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -339,3 +340,28 @@ def test_a_bundle_beside_the_archives_of_a_store_is_no_damaged_archive(bundle: P
 def recorded_in(folder: Path) -> Path:
     (folder / "in.txt").write_text("hello\n")
     return recorded(folder)
+
+
+def _pax_bomb() -> bytes:
+    """A record before the first header that claims, and has, a gigabyte."""
+    info = tarfile.TarInfo("././@PaxHeader")
+    info.type, info.size = tarfile.XHDTYPE, 1 << 30
+    return info.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 30)
+
+
+@pytest.mark.parametrize("kind", ["damaged", "bomb", "enormous header"])
+def test_what_is_called_an_archive_does_not_stop_the_others(bundle: Path, tmp_path: Path, kind: str) -> None:
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    shutil.copy(bundle, sent / "z.tar.gz")
+    data = {
+        "damaged": lambda: bundle.read_bytes()[:20] + bytes(range(256)) * 20,
+        "bomb": lambda: gzip.compress(b"a" * (1 << 30), 1),
+        "enormous header": lambda: gzip.compress(_pax_bomb(), 1),
+    }[kind]()
+    (sent / "a.tar.gz").write_bytes(data)
+    done = runcard(sent, "verify", "--json", sent, memory=MEMORY)
+    assert "Traceback" not in done.stderr, done.stderr
+    report = json.loads(done.stdout)
+    assert str(sent / "z.tar.gz") in [each["path"] for each in report["records"]]
+    assert report["findings"] or len(report["records"]) == 2

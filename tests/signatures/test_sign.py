@@ -434,3 +434,24 @@ def test_under_a_damaged_record_stands_that_it_was_signed_before(cli: Cli, run: 
     assert about.endswith(" before this damage")
     report = verified(cli, run, "--signers", signers)[1]
     assert (report["signed"], report["records"][0]["signature"]["state"]) == (False, "before-tampering")
+
+
+def test_the_library_says_the_same_of_a_signature(cli: Cli, run: Path, signers: Path) -> None:
+    import runcard  # noqa: PLC0415
+
+    assert signers.exists()
+
+    def is_signed() -> bool | None:
+        (result,) = (each for each in runcard.verify(run) if each.verdict.records)
+        return result.verdict.signed
+
+    assert is_signed() is None
+    signed(cli, run)
+    assert cli("amend", run, "note", "seen").code == 0
+    assert is_signed() is True
+    assert cli("redact", run, "--file", "notes.txt", "--reason", "private", "--yes").code == 0
+    assert is_signed() is False
+    signed(cli, run)
+    assert is_signed() is True
+    (run / "added.txt").write_text("x")
+    assert is_signed() is False

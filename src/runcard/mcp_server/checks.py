@@ -120,7 +120,8 @@ TOOLS = (
                 "intact": about(FLAG, "Nothing was changed since it was closed, except by amendments."),
                 "complete": about(FLAG, "Nothing is missing."),
                 "signed": about(
-                    optional(FLAG), "Whether its signatures are right, whoever made them; null: it has none."
+                    optional(FLAG),
+                    "Whether it is signed as it is now, whoever signed; false: wrongly, or before a change; null: it has none.",
                 ),
                 "timestamped": about(
                     optional(FLAG), "Whether its time-stamps are right, whoever made them; null: it has none."

@@ -101,6 +101,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
+    from itertools import chain  # noqa: PLC0415
+
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
@@ -114,15 +116,13 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
-    if require_signed_ledger and signers is None:
-        from runcard.errors import UsageError  # noqa: PLC0415
-
-        raise UsageError(
-            "--require-signed-ledger needs a file of signers", hint="pass it with --signers FILE"
-        )
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
-    policy = _policy(signers, revoked, require, allow_unsigned_changes=allow_unsigned_changes)
+    options = {
+        "--allow-unsigned-changes": allow_unsigned_changes,
+        "--require-signed-ledger": require_signed_ledger,
+    }
+    policy = _policy(signers, revoked, require, options)
     authorities = _authorities(tsa_certs, is_required=require_timestamp)
     total = VerifySummary(lists_records=as_json)
     report = VerifyReport(batch, signers)
@@ -136,16 +136,12 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         ledgers=as_json,
     )
     judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
-    pinned: PinCheck | None = None
-
-    def judgements() -> "Iterator[Judgement]":
-        nonlocal pinned
-        yield from trusted_from_within((signers, revoked, tsa_certs), paths)
-        yield from with_signed_ledgers(judged) if require_signed_ledger else judged
-        pinned = None if pin is None else _check_pins(pin, paths, total.stores)
-        yield from map(Judgement, pinned.results if pinned else ())
-
-    for judgement in judgements():
+    judgements: Iterator[Judgement] = chain(trusted_from_within((signers, revoked, tsa_certs), paths), judged)
+    for judgement in with_signed_ledgers(judgements) if require_signed_ledger else judgements:
+        total.add(judgement)
+        report.add(judgement)
+    pinned = None if pin is None else _check_pins(pin, paths, total.stores)
+    for judgement in map(Judgement, pinned.results if pinned else ()):
         total.add(judgement)
         report.add(judgement)
     if as_json:
@@ -157,15 +153,20 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def _policy(
-    signers: str | None, revoked: str | None, require: str | None, *, allow_unsigned_changes: bool
+    signers: str | None, revoked: str | None, require: str | None, options: dict[str, bool]
 ) -> "TrustPolicy | None":
-    """What the reader trusts; None if no option says so."""
-    if signers is None and revoked is None and require is None and not allow_unsigned_changes:
+    """What the reader trusts; None if no option says so. `options` are those that need a file of signers."""
+    if signers is None and (option := next((name for name, is_set in options.items() if is_set), None)):
+        from runcard.errors import UsageError  # noqa: PLC0415
+
+        raise UsageError(f"{option} needs a file of signers", hint="pass it with --signers FILE")
+    if signers is None and revoked is None and require is None:
         return None
     from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few verify signatures
 
     names = None if require is None else [name.strip() for name in require.split(",")]
-    return open_policy(signers, revoked, names, allows_unsigned_changes=allow_unsigned_changes)
+    allows = options["--allow-unsigned-changes"]
+    return open_policy(signers, revoked, names, allows_unsigned_changes=allows)
 
 
 def _check_proof(paths: tuple[str, ...]) -> None:

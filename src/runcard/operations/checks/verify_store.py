@@ -7,7 +7,7 @@ was checked only the digest of its key.
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from runcard.documents.findings import Finding, ledger_finding, record_finding
@@ -42,14 +42,13 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
     A path that is not a folder is a finding.
     """
     is_any_found = has_results = False
-    own_archives: list[str] = []  # folders of archives that belong to a store
     verified: set[str] = set()  # archives of a store that lie elsewhere
     stores: list[str] = []
     folders = [root]
     while folders:
         folder = folders.pop()
         try:
-            records, others = _records_in(folder, is_root=folder == root)
+            records, others, archives = _records_in(folder, is_root=folder == root)
         except RuncardError as error:
             is_any_found = has_results = True
             yield Verified(folder, _without_records(unreadable(folder, error)), hint=hint_about_file(folder))
@@ -58,16 +57,14 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
         if records or _is_store(folder, is_named=folder == root):
             is_any_found = True
             stores.append(folder)
-            own_archives.append(layout.archive_folder(folder))
             for result in _StoreCheck(folder, records, progress, limits).results():
                 has_results = has_results or not result.is_only_ledger
                 if layout.is_archive(result.path):
                     verified.add(os.path.abspath(result.path))
                 yield result
-        if not any(f"{folder}/".startswith(f"{own}/") for own in own_archives):
-            for result in _loose_archives(folder, verified, progress, limits):
-                is_any_found = has_results = True
-                yield result
+        for path in _loose(archives, stores, verified):
+            is_any_found = has_results = True
+            yield _loose_archive(path, progress, limits)
     if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
         yield Verified(root, _without_records(unreadable(root, nothing)))
@@ -76,40 +73,32 @@ def verify_folder(root: str, progress: Progress | None, limits: Limits | None) -
         yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
 
 
-def _loose_archives(
-    folder: str, verified: set[str], progress: Progress | None, limits: Limits | None
-) -> Iterator[Verified]:
-    """The archives and bundles that lie in a folder without being a store's."""
-    with suppress(OSError), os.scandir(folder) as scan:
-        paths = sorted(
-            entry.path
-            for entry in scan
-            if layout.is_archive(entry.name)
-            and entry.is_file(follow_symlinks=False)
-            and os.path.abspath(entry.path) not in verified
-        )
-        for path in paths:
-            if not _may_hold_record(path):
-                message = "it was not verified: nothing tells that it holds a record; name it to verify it"
-                found = record_finding("limits", printable(path), "", message)
-                yield Verified(path, Verdict((found,), records=0))
-                continue
-            from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - most folders have none
+def _loose(archives: list[str], stores: list[str], verified: set[str]) -> list[str]:
+    """The archives that are in no store's folder of archives, and were not verified with a store."""
+    own = tuple(f"{layout.archive_folder(store)}/" for store in stores)
+    return [path for path in archives if not path.startswith(own) and os.path.abspath(path) not in verified]
 
-            yield verify_archive(path, progress, limits)
+
+def _loose_archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
+    """The verdict on an archive or a bundle that is not a store's; a note on what may be other data."""
+    from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - most folders have none
+
+    if _may_hold_record(path):
+        return verify_archive(path, progress, limits)
+    message = "it was not verified: nothing tells that it holds a record; name it to verify it"
+    found = record_finding("limits", printable(path), "", message)
+    return Verified(path, Verdict((found,), records=0))
 
 
 def _may_hold_record(path: str) -> bool:
-    """Whether the folder in an archive is named like the archive, or like a record: data of others may lie here as well."""
-    import tarfile  # noqa: PLC0415 - most folders have no such files
+    """Whether the folder in an archive is named like the archive, or like a record; also if it cannot be opened."""
+    from runcard.store.archives.scan import first_folder  # noqa: PLC0415 - as above
 
     try:
-        with tarfile.open(path, "r:gz") as packed:
-            first = packed.next()
-    except (tarfile.TarError, OSError, EOFError, ValueError):
-        return False
-    top = first.name.partition("/")[0] if first is not None else ""
-    return top == layout.archived_name(path) or layout.is_dated(top)
+        folder = first_folder(path)
+    except OSError:
+        return True
+    return folder is not None and (folder == layout.archived_name(path) or layout.is_dated(folder))
 
 
 def verify_archive_folder(
@@ -154,25 +143,36 @@ def _open_index(store: str, findings: list[Finding], stack: ExitStack) -> Ledger
         return None
 
 
-def _records_in(folder: str, *, is_root: bool) -> tuple[list[str], list[str]]:
-    """The records in a folder, and the other folders in it."""
+def _records_in(folder: str, *, is_root: bool) -> tuple[list[str], list[str], list[str]]:
+    """The records in a folder, the other folders in it, and the archives."""
     records: list[str] = []
     others: list[str] = []
-    for path in _folders_in(folder):
+    folders, archives = _content_of(folder)
+    for path in folders:
         (records if (is_record if is_root else _is_surely_record)(path) else others).append(path)
-    return records, others
+    return records, others, archives
 
 
 def _folders_in(folder: str) -> list[str]:
+    return _content_of(folder)[0]
+
+
+def _content_of(folder: str) -> tuple[list[str], list[str]]:
+    """The folders in a folder but its own, and the archives."""
     if not os.path.isdir(folder):
         reason = "is not a record" if os.path.lexists(folder) else "does not exist"
         raise StoreError(f"{printable(folder) or chr(39) * 2} {reason}")
     own = {layout.own_folder(folder), layout.collections(folder)}
     try:
         with os.scandir(folder) as scan:
-            return sorted(
-                entry.path for entry in scan if entry.is_dir(follow_symlinks=False) and entry.path not in own
-            )
+            entries = list(scan)
+        folders = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        archives = (
+            entry.path
+            for entry in entries
+            if layout.is_archive(entry.name) and entry.is_file(follow_symlinks=False)
+        )
+        return sorted(path for path in folders if path not in own), sorted(archives)
     except OSError as error:
         raise failure(error, folder, "read the directory") from error
 

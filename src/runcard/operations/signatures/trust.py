@@ -77,10 +77,6 @@ class TrustPolicy:
         *,
         allows_unsigned_changes: bool = False,
     ) -> None:
-        if allows_unsigned_changes and signers is None:
-            raise UsageError(
-                "--allow-unsigned-changes needs a file of signers", hint="pass it with --signers FILE"
-            )
         if required is not None and signers is None:
             raise UsageError("--require needs a file of signers", hint="pass it with --signers FILE")
         if required is not None and not all(required):

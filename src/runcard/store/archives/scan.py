@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
@@ -58,6 +59,9 @@ _LOST = "its bytes in the archive are damaged"
 
 
 OpenSource = Callable[[], AbstractContextManager[ArchiveSource]]
+
+
+_BEGINNING = 1 << 26  # bytes of a tar stream in which the first member that is not damaged is looked for
 
 
 class MemberStart(NamedTuple):
@@ -157,6 +161,15 @@ def scan(
             return _Scan(contents, source, limits, is_kept, progress).run()
     except OSError as error:
         raise failure(error, path, "read the archive") from error
+
+
+def first_folder(path: str) -> str | None:
+    """The first folder that an archive names; None if its beginning names nothing."""
+    with open_file(path) as source:
+        beginning = takewhile(lambda block: block.start < _BEGINNING, read_blocks(source, ahead=0))
+        stream = TarStream(beginning)
+        first = next((member for member in stream if isinstance(member, TarMember)), None)
+    return None if first is None else decode_name(first.path).partition("/")[0]
 
 
 class _Scan:

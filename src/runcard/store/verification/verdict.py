@@ -41,10 +41,15 @@ class Verdict(NamedTuple):
 
     @property
     def signed(self) -> bool | None:
-        """Whether the record is signed: false if a signature is wrong, None without a signature that can be checked."""
+        """Whether the record is signed as it is now, by whatever key, remarks aside: false if a signature is wrong, or older
+        than a change or a damage, None without a signature that can be checked.
+        """
         if any(finding.kind == "signature" for finding in self.findings):
             return False
-        return True if self.signatures else None
+        if not self.signatures:
+            return None
+        is_current = any(not signature.changes_since for signature in self.signatures)
+        return is_current and self.intact and self.complete
 
     @property
     def timestamped(self) -> bool | None:
