@@ -1,7 +1,6 @@
 """The command that installs an extra: pasted into a shell, it works, however runcard was installed."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -11,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
+from new_shell import typed
 from runcard import extras
 
 ROOT = Path(__file__).parents[1]
 EDITABLE = {"url": "file:///src/a%20b", "dir_info": {"editable": True}}
 GIT = {"url": "https://example.org/r.git", "vcs_info": {"vcs": "git", "commit_id": "4be1"}}
-KEPT = ("PATH", "LANG", "PIP_", "UV_", "SSL_CERT_", "HTTPS_PROXY", "https_proxy")
 
 
 class Distribution(NamedTuple):
@@ -99,23 +98,6 @@ def test_the_error_names_the_package_and_the_extra() -> None:
     assert error.hint == f"install the extra web: {extras.install_command('web')}"
 
 
-def pasted(command: str, home: Path, *, code: int = 0) -> str:
-    """What a command prints that is pasted into a new shell."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=home,
-        env={**kept, "HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout
-    return done.stdout
-
-
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", ["install", "install --editable"])
@@ -124,10 +106,10 @@ def test_the_printed_command_installs_the_extra(tmp_path: Path, home: Path, how:
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     binaries = shlex.quote(str(environment / "bin"))
-    pasted(f"{binaries}/python -m pip {how} {shlex.quote(str(clone))}", home)
-    refused = pasted(f"{binaries}/runcard keygen --output key.pem", home, code=1)
+    typed(f"{binaries}/python -m pip {how} {shlex.quote(str(clone))}", home, home)
+    refused = typed(f"{binaries}/runcard keygen --output key.pem", home, home, code=1)
     [hint] = [line for line in refused.splitlines() if "hint: " in line]
-    pasted(hint.partition("install the extra sign: ")[2], home)
-    pasted(f"{binaries}/runcard keygen --output key.pem", home)
-    origin = pasted(f"{binaries}/python -c 'import runcard; print(runcard.__file__)'", home)
+    typed(hint.partition("install the extra sign: ")[2], home, home)
+    typed(f"{binaries}/runcard keygen --output key.pem", home, home)
+    origin = typed(f"{binaries}/python -c 'import runcard; print(runcard.__file__)'", home, home)
     assert origin.startswith(str(clone)) == ("--editable" in how)

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from new_shell import typed
+
 ROOT = Path(__file__).parents[2]
-KEPT = ("PATH", "LANG", "PIP_", "SSL_CERT_", "HTTPS_PROXY", "https_proxy")
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -47,31 +48,12 @@ COMMANDS = {
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
-def shell(command: str, folder: Path, home: Path, environment: Path | None = None) -> str:
-    """What a command prints; with the programs of an environment, if there is one."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
-    if environment is not None:
-        kept["PATH"] = f"{environment / 'bin'}:{kept['PATH']}"
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        env={**kept, "HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 def build(folder: Path, umask: str) -> Iterator[Path]:
     """The files that `make dist` makes in a new clone; its tools are those of this environment."""
     subprocess.run(["sh", "-c", f'umask {umask}; git clone -q "$0" "$1"', ROOT, folder], check=True)
     tools = f"-o .venv/.ready BIN={shlex.quote(os.path.dirname(sys.executable))}"
-    shell(f"umask {umask}; make {tools} dist", folder, folder)
-    assert shell("git status --porcelain", folder, folder) == ""
+    typed(f"umask {umask}; make {tools} dist", folder, folder)
+    assert typed("git status --porcelain", folder, folder) == ""
     yield from sorted((folder / "dist").iterdir())
 
 
@@ -98,7 +80,7 @@ def test_two_builds_are_the_same_bytes(files: tuple[Path, Path], tmp_path: Path)
 def test_the_wheel_has_the_package_and_nothing_else(files: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(files[0]) as wheel:
         names = [name for name in wheel.namelist() if ".dist-info/" not in name]
-    tracked = shell("git ls-files src/runcard examples", ROOT, ROOT).splitlines()
+    tracked = typed("git ls-files src/runcard examples", ROOT, ROOT).splitlines()
     assert sorted(names) == sorted(
         str(PurePosixPath("runcard", path) if path[0] == "e" else PurePosixPath(path).relative_to("src"))
         for path in tracked
@@ -110,18 +92,18 @@ def test_the_sdist_has_all_that_the_tests_need(files: tuple[Path, Path], tmp_pat
         sdist.extractall(tmp_path, filter="data")
     [folder] = tmp_path.iterdir()
     listed = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert set(shell("git ls-files", ROOT, ROOT).splitlines()) - listed == {".ci/run"}
+    assert set(typed("git ls-files", ROOT, ROOT).splitlines()) - listed == {".ci/run"}
     tests = (
         f"PYTHONPATH=src {shlex.quote(sys.executable)} -m pytest -n 0 tests/documents tests/test_layers.py"
     )
-    assert " passed" in shell(f"{tests} -m 'not slow and not long'", folder, home)
+    assert " passed" in typed(f"{tests} -m 'not slow and not long'", folder, home)
 
 
 def test_the_sdist_can_be_installed(
     files: tuple[Path, Path], environment: Path, tmp_path: Path, home: Path
 ) -> None:
-    shell(f"pip install -q {files[1]}", tmp_path, home, environment)
-    assert "intact, complete" in shell("runcard demo tour", tmp_path, home, environment)
+    typed(f"pip install -q {files[1]}", tmp_path, home, programs=environment / "bin")
+    assert "intact, complete" in typed("runcard demo tour", tmp_path, home, programs=environment / "bin")
 
 
 def test_each_extra_has_its_commands_here() -> None:
@@ -134,11 +116,13 @@ def test_with_an_extra_alone_its_commands_work(
     files: tuple[Path, Path], environment: Path, tmp_path: Path, home: Path, extra: str
 ) -> None:
     (tmp_path / "a.rb").write_text("class A\n  def initialize\n  end\nend\n")
-    shell(f"pip install -q {files[0]} && runcard run -q -- true", tmp_path, home, environment)
+    typed(
+        f"pip install -q {files[0]} && runcard run -q -- true", tmp_path, home, programs=environment / "bin"
+    )
     command, printed = COMMANDS[extra]
-    without = shell(f"({command}) || true", tmp_path, home, environment)
-    shell(f"pip install -q '{files[0]}[{extra}]'", tmp_path, home, environment)
-    answer = shell(command, tmp_path, home, environment)
+    without = typed(f"({command}) || true", tmp_path, home, programs=environment / "bin")
+    typed(f"pip install -q '{files[0]}[{extra}]'", tmp_path, home, programs=environment / "bin")
+    answer = typed(command, tmp_path, home, programs=environment / "bin")
     assert printed in answer
     assert printed not in without
     assert "install the extra" not in answer

@@ -2,44 +2,20 @@
 
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from new_shell import typed
+
 ROOT = Path(__file__).parents[2]
 FIRST_SCREEN = 40  # lines
-KEPT = (
-    "PATH",
-    "LANG",
-    "PIP_",
-    "UV_",
-    "SSL_CERT_",
-    "HTTPS_PROXY",
-    "https_proxy",
-)  # how this machine reaches its package index
 
 
 def commands() -> list[str]:
     screen = "\n".join((ROOT / "README.md").read_text("utf-8").splitlines()[:FIRST_SCREEN])
     return re.findall(r"^make \w+", screen, re.MULTILINE)
-
-
-def typed(clone: Path, home: Path, command: str) -> str:
-    env = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
-    done = subprocess.run(
-        shlex.split(command),
-        cwd=clone,
-        env={**env, "HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def test_they_are_there() -> None:
@@ -52,11 +28,11 @@ def test_they_do_all_the_set_up(tmp_path: Path, home: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     demo, test = commands()
-    shown = typed(clone, home, demo)
+    shown = typed(demo, clone, home)
     assert "intact, complete" in shown
     assert "changed" in shown
     installed = os.listdir(clone / ".venv" / "bin")
     assert "runcard" in installed
     assert "pytest" not in installed  # the demo needs the package alone
-    assert re.search(r"[1-9]\d* passed", typed(clone, home, f"{test} ARGS=tests/store"))
+    assert re.search(r"[1-9]\d* passed", typed(f"{test} ARGS=tests/store", clone, home))
     assert subprocess.check_output(["git", "status", "--porcelain"], cwd=clone) == b""
