@@ -36,10 +36,14 @@ from vector_signatures import (
     MALLORY,
     SHORT_RSA,
     Signing,
+    VectorKey,
+    compact,
     ed25519,
     envelope,
+    line,
     signed,
     ssh,
+    statement,
     with_envelope,
     with_payload,
     with_value,
@@ -62,8 +66,8 @@ def unsigned_change(name: str, done: str, files: Files, kinds: str = "", trust: 
 
 def line_without_payload(files: Files) -> Files:
     """The run with its only amendment, whose payload was taken out, as it can be from a journal."""
-    (line,) = lines_of(files[AMENDMENTS])
-    kept = {key: value for key, value in line.items() if key not in {"payload", "salt"}}
+    (only,) = lines_of(files[AMENDMENTS])
+    kept = {key: value for key, value in only.items() if key not in {"payload", "salt"}}
     return {**files, AMENDMENTS: encode_json(kept, COMPACT)}
 
 
@@ -211,6 +215,17 @@ def _trusted() -> Iterator[Case]:
         yield good(f"untrusted-{name}", f"it was signed with {what}", files, "signer", "signers")._replace(
             signed=False, is_untrusted=True
         )
+    yield good(
+        "untrusted-two-lines",
+        "a stranger signed a statement of two lines, the second of which names the type of each key",
+        _of_two_lines(MALLORY),
+        "signer",
+        "signers",
+    )._replace(signed=False, is_untrusted=True)
+    beside = signed(SIGNED, Signing(MALLORY))
+    yield good(
+        "trusted-beside-a-stranger", "of two signers, the file of signers has one", beside, trust="signers"
+    )
     same = signed(SIGNED)
     yield good(
         "untrusted-same-person-twice",
@@ -219,6 +234,12 @@ def _trusted() -> Iterator[Case]:
         "signer",
         "author,reviewer",
     )
+
+
+def _of_two_lines(key: VectorKey) -> Files:
+    """A signed run whose statement has a line of its own with `public_key`: a program that reads lines takes it for another key."""
+    payload = compact(statement(GOOD, key))[:-1] + b',\n"note":{"public_key":"ssh-ed25519 "}}'
+    return {**GOOD, SIGNATURE: line(envelope(payload, Signing(key)))}
 
 
 def changed_after_signing() -> Iterator[Case]:
