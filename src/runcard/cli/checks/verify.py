@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from runcard.cli import declare
 from runcard.cli.cluster_options import declared_cluster_options
 from runcard.cli.exit_codes import ExitCode, code_for_severity
-from runcard.cli.printing import say_done, say_json
+from runcard.cli.printing import say_done, say_json, say_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runcard.cli.batch import Batch
     from runcard.operations.checks.pin import PinCheck
+    from runcard.operations.checks.report_file import ReportFile
     from runcard.operations.signatures.time_authority import TimePolicy
     from runcard.operations.signatures.trust import TrustPolicy
 
@@ -73,6 +74,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Compare the inputs of runs with the files as they are now. Those that are changed, gone or cannot be checked are warnings: they are not part of a record.",
 )
+@declare.option(
+    "--report",
+    metavar="FILE",
+    type="PATH",
+    help="Also write a table for people without runcard to FILE, which ends with .html, .csv or .md.",
+)
 @declare.progress_option
 @declare.json_option
 @declared_cluster_options
@@ -88,6 +95,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     require_timestamp: bool,
     proof: str | None,
     inputs: bool,
+    report: str | None,
     shows_progress: bool,
     as_json: bool,
 ) -> int:
@@ -116,6 +124,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
+    file = None if report is None else _report_file(report)
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
     options = {
@@ -125,7 +134,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     policy = _policy(signers, revoked, require, options)
     authorities = _authorities(tsa_certs, is_required=require_timestamp)
     total = VerifySummary(lists_records=as_json)
-    report = VerifyReport(batch, signers)
+    screen = VerifyReport(batch, signers)
+    sinks = [each for each in (total, screen, file) if each is not None]
     limits = read_settings().limits
     results = verify(
         *paths,
@@ -138,18 +148,25 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
     judgements: Iterator[Judgement] = chain(trusted_from_within((signers, revoked, tsa_certs), paths), judged)
     for judgement in with_signed_ledgers(judgements) if require_signed_ledger else judgements:
-        total.add(judgement)
-        report.add(judgement)
+        for each in sinks:
+            each.add(judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for judgement in map(Judgement, pinned.results if pinned else ()):
-        total.add(judgement)
-        report.add(judgement)
+        for each in sinks:
+            each.add(judgement)
     if as_json:
         say_json(total.to_dict(pinned))
-        return _code(code_for_severity(total.severity), pinned)
-    if pinned is not None:
-        _add_pins(batch, pinned)
-    return report.finish(total.tally)
+        code = _code(code_for_severity(total.severity), pinned)
+    else:
+        if pinned is not None:
+            _add_pins(batch, pinned)
+        code = screen.finish(total.tally)
+    if file is not None:
+        trust = {"--signers": signers, "--require": require, "--revoked": revoked, "--tsa-certs": tsa_certs}
+        flags = {"--require-timestamp": require_timestamp, "--proof": proof, "--inputs": inputs}
+        file.write(paths, trust | options | flags, total.tally)
+        (say_note if as_json else say_done)(f"report written to {file.path}")
+    return code
 
 
 def _policy(
@@ -167,6 +184,12 @@ def _policy(
     names = None if require is None else [name.strip() for name in require.split(",")]
     allows = options["--allow-unsigned-changes"]
     return open_policy(signers, revoked, names, allows_unsigned_changes=allows)
+
+
+def _report_file(path: str) -> "ReportFile":
+    from runcard.operations.checks.report_file import ReportFile  # noqa: PLC0415 - few write a report
+
+    return ReportFile(path)
 
 
 def _check_proof(paths: tuple[str, ...]) -> None:
