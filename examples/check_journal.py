@@ -65,8 +65,10 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def chain(data: bytes, record_id: str) -> Iterator[dict[str, Any]]:
-    """The lines of a chain; raises Wrong at the first that was changed or moved."""
+def chain(data: bytes, record_id: str, first: str | None = None) -> Iterator[dict[str, Any]]:
+    """The lines of a chain; raises Wrong at the first that was changed or moved. `first` is what the only chain of amendments
+    begins with.
+    """
     heads: dict[str, tuple[int, str]] = {}
     *lines, rest = data.split(b"\n")
     for number, text in enumerate(lines, 1):
@@ -74,7 +76,7 @@ def chain(data: bytes, record_id: str) -> Iterator[dict[str, Any]]:
             line = parse(text)
             writer, payload = line["writer"], line.get("payload")
             hashed = digest(canonical({key: line[key] for key in line.keys() - {"payload", "salt", "hash"}}))
-            count, prev = heads.get(writer, (0, digest(f"runcard-journal-1:{record_id}:{writer}")))
+            count, prev = heads.get(writer, (0, first or digest(f"runcard-journal-1:{record_id}:{writer}")))
             if ("payload" in line) != ("salt" in line):
                 raise Wrong(f"line {number}: a payload without its salt, or a salt without its payload")
             if "payload" in line and line["payload_sha256"] != digest(line["salt"] + canonical(payload)):

@@ -96,6 +96,7 @@ def right_signatures() -> Iterator[Case]:
     yield good("signed-twice-in-one-envelope", "an envelope with two signatures", both)
     more = signed(GOOD, edit=lambda data: data["predicate"].update(remark="a field that no reader knows"))
     yield good("signed-unknown-field", "the statement has a field that no reader knows", more)
+    yield good("signed-line-feed", "the statement ends with a line feed", _with_line_feed())
     yield good(
         "signed-no-key-id",
         "the envelope does not name the key",
@@ -234,6 +235,11 @@ def _trusted() -> Iterator[Case]:
         "signer",
         "author,reviewer",
     )
+
+
+def _with_line_feed() -> Files:
+    """A signed run whose statement ends with a line feed, as in the records that runcard makes."""
+    return {**GOOD, SIGNATURE: line(envelope(compact(statement(GOOD, ALICE)) + b"\n", Signing()))}
 
 
 def _of_two_lines(key: VectorKey) -> Files:

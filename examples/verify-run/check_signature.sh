@@ -1,14 +1,16 @@
 #!/bin/sh
-# Check the signatures of a run without runcard: sh check_signature.sh RUN [SIGNERS]
+# Check the signatures of a run without runcard: sh check_signature.sh RUN [SIGNERS [AUTHORITIES.pem]]
 #
 # With openssl, ssh-keygen and the usual tools of a shell alone. SIGNERS is a file of the form of OpenSSH's allowed_signers:
-# with it, one of the signatures at least must be by a key in the file. The steps:
+# with it, one of the signatures at least must be by a key in the file ('' for none). With AUTHORITIES, certificates of time-stamping
+# authorities, the run must be time-stamped by one of them. The steps:
 #   1. each line of metadata.json.sig is an envelope: the signature is over its type and its payload;
 #   2. the payload names the digests of metadata.json, of SHA256SUMS and of every other file;
-#   3. these are the digests of the files.
+#   3. these are the digests of the files;
+#   4. what was time-stamped is metadata.json, or the first lines of metadata.json.sig: the signatures that existed then.
 # It refuses what it cannot read exactly, good or not: runs with amendments or links, file names with control characters or
-# backslashes, statements in another layout than runcard's. Not checked: time-stamps, the journal, and keys that the file of signers
-# limits to a time. `runcard verify` checks all of this.
+# backslashes, statements in another layout than runcard's, several time-stamps. Not checked: the journal, and keys that the file of
+# signers limits to a time. `runcard verify` checks all of this.
 set -eu
 export LC_ALL=C
 unset CDPATH
@@ -18,11 +20,12 @@ fail() {
     exit 1
 }
 
-[ $# -eq 1 ] || [ $# -eq 2 ] || {
-    echo "usage: sh check_signature.sh RUN [SIGNERS]" >&2
+[ $# -ge 1 ] && [ $# -le 3 ] || {
+    echo "usage: sh check_signature.sh RUN [SIGNERS [AUTHORITIES.pem]]" >&2
     exit 64
 }
 case ${2-} in '' | /*) signers=${2-} ;; *) signers=$PWD/$2 ;; esac
+case ${3-} in '' | /*) authorities=${3-} ;; *) authorities=$PWD/$3 ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 case $1 in /*) cd -P "$1" ;; *) cd -P "./$1" ;; esac || fail "there is no such folder"
@@ -77,7 +80,7 @@ read_payload() {
     size=$(wc -c < "$work/beginning")
     head -c "$size" "$work/payload" | cmp -s - "$work/beginning" || fail "the signature is about something else than this run as it is"
     tail -c "+$((size + 1))" "$work/payload" > "$work/rest"
-    [ "$(wc -l < "$work/payload")" -eq 0 ] && is_text "$work/payload" && grep -qE "$ending" "$work/rest" ||
+    [ "$(awk 'END { print NR }' "$work/payload")" -eq 1 ] && is_text "$work/payload" && grep -qE "$ending" "$work/rest" ||
         fail "the statement is about other chains or amendments, or not in the layout that runcard writes"
 }
 
@@ -129,6 +132,28 @@ name_signer() {
         }' "$work/signers"
 }
 
+# One reply of an authority, about the document or about the signatures so far.
+check_time() {
+    reply=metadata.json.tsr
+    [ -s "$reply" ] || fail "the run is not time-stamped"
+    [ "$(head -c 2 "$reply" | od -An -tx1 | tr -d ' \n')" = 3082 ] &&
+        [ "$(wc -c < "$reply")" -eq "$(($(tail -c +3 "$reply" | head -c 2 | od -An -tu1 | awk '{ print $1 * 256 + $2 }') + 4))" ] ||
+        fail "there is more than one time-stamp: this cannot be checked here"
+    openssl ts -reply -in "$reply" -text > "$work/reply" 2> "$work/said" || fail "the time-stamp cannot be read"
+    grep -qx 'Hash Algorithm: sha256' "$work/reply" || fail "the time-stamp is not for a digest of SHA-256"
+    lines=0
+    while [ "$lines" -le "$(awk 'END { print NR }' metadata.json.sig)" ]; do
+        if [ "$lines" -eq 0 ]; then cat metadata.json; else head -n "$lines" metadata.json.sig; fi > "$work/head"
+        if openssl ts -verify -data "$work/head" -in "$reply" -CAfile "$authorities" > "$work/said" 2>&1; then
+            printf 'time-stamped %s: %s\n' "$(sed -n 's/^Time stamp: //p' "$work/reply")" \
+                "$([ "$lines" -eq 0 ] && echo "the run, without its signatures" || echo "the run and its signatures 1 to $lines")"
+            return
+        fi
+        lines=$((lines + 1))
+    done
+    fail "the time-stamp is wrong, about something else, or not by an authority that you trust"
+}
+
 base64='([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
 key_type='(ssh|ecdsa|sk)-[a-z0-9@.-]+'
 layout="^\\{\"payloadType\":\"application/vnd\\.in-toto\\+json\",\"payload\":\"$base64\","
@@ -168,5 +193,9 @@ done < metadata.json.sig
 sha256sum --check --quiet --strict SHA256SUMS > "$work/said" 2>&1 || fail "a file was changed, or is missing"
 find . -type f | sed 's|^\./||' | sort | grep -vxE 'metadata\.json(\.sig|\.tsr)?|SHA256SUMS' > "$work/found" || true
 sed 's/^[0-9a-f]*  //; s|^\./||' SHA256SUMS | sort | cmp -s - "$work/found" || fail "a file was added"
-[ ! -e metadata.json.tsr ] || echo "the time-stamps are not checked here"
+if [ -n "$authorities" ]; then
+    check_time
+elif [ -e metadata.json.tsr ]; then
+    echo "the time-stamps were not checked"
+fi
 echo "good: unchanged since it was signed"
