@@ -161,7 +161,7 @@ class Store:
 
     def check_anchored(self, leaf: Fields) -> None:
         entries = self.records.get((leaf["kind"], leaf["id"] if leaf["kind"] == "run" else leaf["name"]), [])
-        last = entries[-1] if entries else {"event": None}
+        last: Fields = entries[-1] if entries else {"event": None}
         if last["event"] == "record.deleted":
             self.warnings.append(f"{leaf['name']}: it was deleted since, says the ledger")
             return
@@ -188,7 +188,7 @@ def check_time(anchor: Path, authorities: str) -> None:
     """The (first) time-stamp of an anchor, by `openssl`."""
     reply = anchor.with_suffix(".tsr")
     read(reply)
-    command = ["openssl", "ts", "-verify", "-data", anchor, "-in", reply, "-CAfile", authorities]
+    command = ["openssl", "ts", "-verify", "-data", str(anchor), "-in", str(reply), "-CAfile", authorities]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - paths of the store
     if done.returncode != 0 or "Verification: OK" not in done.stdout:
         raise Wrong("its time-stamp is wrong, or not by an authority that you trust")
