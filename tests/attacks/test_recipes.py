@@ -65,7 +65,8 @@ def test_a_key_must_be_in_the_file_of_signers_as_a_whole(cli: Cli, tmp_path: Pat
     [
         lambda line: f"# {line}",
         lambda line: line.replace("alice@example.org,author", "#alice@example.org"),
-        lambda line: line + "x",  # a longer key
+        lambda line: line + "x",
+        lambda line: line + "AAAA",  # a longer key
         lambda line: line[:-2],
         lambda line: f"bob@example.org ssh-ed25519 AAAA {line.partition(' ')[2]}",  # as a comment
         lambda line: line.replace('namespaces="runcard"', 'namespaces="runcard",valid-before="20200101Z"'),

@@ -147,6 +147,7 @@ def test_ledgers_and_anchors(cli: Cli, run: Path, authority: Authority) -> None:
     (ledger,) = (store / ".runcard").glob("ledger-*.jsonl")
     edits: list[tuple[Path, Callable[[bytes], bytes]]] = [
         (leaves, lambda data: data.replace(b'"count":1', b'"count":2', 1)),
+        (leaves, lambda data: data.replace(b"{", b"{ ", 1)),
         (leaves, lambda data: data[:-1]),
         (ledger, lambda data: data.replace(b'"kind":"run"', b'"kind":"ruin"', 1)),
         (ledger, lambda data: data[:-1]),
