@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import run_vectors
+from vector_run_cases import GOOD
+from vector_signatures import ALICE, Signing, compact, envelope, line, statement
 
 from conftest import Cli
 
@@ -103,6 +105,20 @@ def test_envelopes_that_are_only_almost_right(
     assert edit(data) != data
     assert check(record).returncode == 1
     assert cli("verify", record).code == 1
+
+
+@needs_ssh
+@pytest.mark.parametrize(
+    "more", [b"\n", b'\n{"signer":{"public_key":"ssh-ed25519 AAAA"}}', b"\n\n ", b"\0", b"\r"]
+)
+def test_more_behind_a_statement(cli: Cli, tmp_path: Path, more: bytes) -> None:
+    """What was signed is one line of JSON, perhaps with its line feed; a program that reads lines may take another one."""
+    record = run_of("good", tmp_path)
+    payload = compact(statement(GOOD, ALICE)) + more
+    (record / SIGNATURE).write_bytes(line(envelope(payload, Signing())))
+    code = check(record).returncode
+    assert (code == 0) == (more == b"\n")
+    assert code == 1 or cli("verify", record).code == 0
 
 
 @needs_ssh
