@@ -214,6 +214,16 @@ def amended() -> Iterator[Case]:
     yield changed("amendment-second-writer", "an amendment of a second writer", beside, "amended chain")
 
 
+def _migrated_output() -> Case:
+    """An amendment can only migrate a document; for a program that does not repeat migrations, any file will do."""
+    forged = ("migration", {**redaction("notes.txt", NOTES, b"better\n")[1]})
+    original = {f"../.runcard/originals/{digest(NOTES)}": NOTES}
+    files = {**amend(GOOD, forged), "notes.txt": b"better\n", **original}
+    return changed(
+        "amendment-migrates-output", "an amendment calls other content of an output a migration", files
+    )
+
+
 def files() -> Iterator[Case]:
     yield changed("file-changed", "one byte of a file was changed", {**GOOD, "notes.txt": b"B" + NOTES[1:]})
     yield changed("file-emptied", "a file was emptied", {**GOOD, "notes.txt": b""})
@@ -488,6 +498,7 @@ def run_cases() -> Iterator[Case]:
     """All runs that are not signed."""
     yield from good()
     yield from amended()
+    yield _migrated_output()
     yield from files()
     yield from checksum_list()
     yield from documents()
