@@ -131,6 +131,7 @@ def test_a_time_stamp_of_other_signatures(cli: Cli, run: Path, signers: Path, au
     assert cli("verify", run).code == 1
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("signers")
 def test_ledgers_and_anchors(cli: Cli, run: Path, authority: Authority) -> None:
     store = run.parent
