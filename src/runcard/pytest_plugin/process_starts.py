@@ -43,4 +43,5 @@ def before_process_starts(call: Callable[[], object] | None) -> None:
     _watch.call = call
     if call is not None and not _watch.is_installed:
         _watch.is_installed = True
-        sys.addaudithook(dict.fromkeys(map(_StartEvent, _EVENTS)).get)
+        starts: dict[str, object] = dict.fromkeys(map(_StartEvent, _EVENTS))
+        sys.addaudithook(starts.get)
