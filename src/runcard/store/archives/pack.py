@@ -6,6 +6,7 @@ what is in it), without owners, with their permissions and their times in whole 
 
 import os
 import stat
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from runcard.parallel.worker import DirectoryCursor
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import TarMember
+from runcard.store.originals import originals_to_pack
 
 _PADDING = bytes(tar.BLOCK)
 
@@ -30,14 +32,22 @@ class Packed(NamedTuple):
 
 
 def pack(record: str, name: str, descriptor: int, *, progress: Progress | None = None) -> Packed:
-    """Write the archive of a record, with everything below one folder of this name, into an open file."""
+    """Write the archive of a record, with everything below one folder of this name, into an open file.
+
+    The originals of its migrated documents, which its store keeps, are packed with it.
+    """
+    originals = originals_to_pack(record)
     top = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with MemberWriter(descriptor) as writer:
             packing = _Packing(top, encode_name(name), writer, progress)
             packing.begin()
             for path, kind in walk(record):
+                if originals and encode_name(path) > encode_name(next(iter(originals))):
+                    packing.add_originals(originals)
+                    originals = {}
                 packing.add(path, kind)
+            packing.add_originals(originals)
             packing.end()
             digests = writer.finish()
             return Packed(*digests, writer.file_bytes, tuple(packing.others))
@@ -74,6 +84,16 @@ class _Packing:
                 heappush(self._waiting, (raw + b"/", status))
             else:
                 self._begin(TarMember(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
+
+    def add_originals(self, originals: Mapping[str, bytes]) -> None:
+        """Add files that are not in the record's directory."""
+        for path, data in originals.items():
+            raw = encode_name(path)
+            while self._waiting and self._waiting[0][0] < raw:
+                self._add_directory(*heappop(self._waiting))
+            self._begin(TarMember(tar.FILE, self._named(raw), len(data), 0o600, 0, b""))
+            self._put(data + _PADDING[: -len(data) % tar.BLOCK])
+            self._counter.add(1, len(data))
 
     def begin(self) -> None:
         self._add_directory(b"", os.fstat(self._top))

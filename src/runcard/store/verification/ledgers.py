@@ -167,9 +167,10 @@ def _compare(facts: LedgerFacts, views: Sequence[LedgerView], amendments: Amendm
 
 def is_store(folder: str, *, has_index: bool = True) -> bool:
     """Whether a folder without a ledger is a store all the same, and not a place that a record was copied to."""
-    marks = [layout.own_folder(folder), layout.collections(folder)]
-    index = os.path.join(layout.archive_folder(folder), layout.ARCHIVE_INDEX)
-    return any(map(os.path.isdir, marks)) or (has_index and os.path.isfile(index))
+    own, index = layout.own_folder(folder), os.path.join(layout.archive_folder(folder), layout.ARCHIVE_INDEX)
+    # A record that was restored leaves the originals of its documents here.
+    has_own = os.path.isdir(own) and os.listdir(own) != [os.path.basename(layout.originals(folder))]
+    return has_own or os.path.isdir(layout.collections(folder)) or (has_index and os.path.isfile(index))
 
 
 def _unknown(facts: LedgerFacts, views: Sequence[LedgerView]) -> Iterator[Finding]:
