@@ -175,3 +175,19 @@ def test_a_record_that_comes_back_to_its_place_after_the_signature(store: Path) 
     (archive,) = (store / "archive").glob("*/*.tar.gz")
     run_command("restore", archive)
     assert claims(store) == (0, [])
+
+
+@pytest.mark.parametrize("event", ["record.closed", "record.restored", "record.amended"])
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_a_record_that_an_entry_lets_count_twice(store: Path, event: str, is_signed: bool) -> None:
+    """Also where nobody signed the ledger: a run is closed once."""
+    if not is_signed:
+        (store / ".runcard" / "ledgers.sig").unlink()
+    run, name = runs_of(store)[0], "2026-01-01_000000-better"
+    shutil.copytree(run, store / name)
+    forge_entry(store, event, run, path=name)
+    code, report = verify(store)
+    said = f"the same run is here as {name} and as {run.name}: one of them is a copy"
+    assert (code, said in messages(report, "ledger")) == (2, True)
+    shutil.rmtree(store / name)
+    assert said not in messages(verify(store)[1], "ledger")

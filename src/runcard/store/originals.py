@@ -4,7 +4,6 @@ A store keeps them in a folder of its own. An archive takes along those of its r
 """
 
 import contextlib
-from collections.abc import Iterable
 
 from runcard.digests import sha256_bytes
 from runcard.files import read_regular, write_atomic
@@ -40,6 +39,6 @@ def migrated_originals(amendments: Amendments) -> set[str]:
 
 def originals_to_pack(record: str) -> dict[str, bytes]:
     """The originals that the archive of a record takes along, by their paths in it."""
-    digests: Iterable[str] = sorted(migrated_originals(read_amendments(record)))
+    digests = sorted(migrated_originals(read_amendments(record)))
     kept = {digest: read_original(layout.store_of(record), digest) for digest in digests}
     return {layout.archived_original(digest): data for digest, data in kept.items() if data is not None}

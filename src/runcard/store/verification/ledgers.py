@@ -1,7 +1,7 @@
 """Checking a store and its records against the ledgers, and the chains of the ledgers themselves."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +63,24 @@ def verify_ledgers(
         if finding is not None:
             missing.append((entries[0].time, entries[0].line, finding))
     yield from (finding for _, _, finding in sorted(missing, key=itemgetter(0, 1)))
+
+
+def repeated_records(index: "LedgerIndex", present: Iterable[tuple[LedgerKey, str]]) -> Iterator[Finding]:
+    """Findings about records that are in the store under several names, each of which a ledger has.
+
+    A name that no ledger has is reported with the record.
+    """
+    names: dict[LedgerKey, list[str]] = {}
+    for key, name in present:
+        names.setdefault(key, []).append(name)
+    for key, all_names in names.items():
+        if len(all_names) > 1:
+            entries = in_order(view.entries for view in index.views(key, None))
+            known = sorted({os.path.basename(entry.path) for entry in entries}.intersection(all_names))
+            if len(known) > 1:
+                places = " and as ".join(map(printable, known))
+                message = f"the same {key.kind} is here as {places}: one of them is a copy"
+                yield ledger_finding(printable(known[-1]), "", message)
 
 
 def missing_record(
