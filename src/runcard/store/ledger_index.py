@@ -90,7 +90,6 @@ class RecordKeys:
         row = bisect_left(self._digests, digest)
         return row < len(self._digests) and self._digests[row] == digest
 
-
     def has_repeated(self) -> bool:
         """Whether a key was added twice."""
         digests = sorted(self._digests)

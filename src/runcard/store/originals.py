@@ -9,7 +9,7 @@ from runcard.digests import sha256_bytes
 from runcard.files import read_regular, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
-from runcard.store.amendments.read import MIGRATION, Amendments, read_amendments
+from runcard.store.amendments.read import read_amendments
 from runcard.store.own_directories import open_own
 
 
@@ -32,13 +32,8 @@ def read_original(store: str, digest: str) -> bytes | None:
     return data if data is not None and sha256_bytes(data).hex == digest else None
 
 
-def migrated_originals(amendments: Amendments) -> set[str]:
-    """The digests of the documents that migrations replaced."""
-    return {change.old for change in amendments.changes if change.kind == MIGRATION}
-
-
 def originals_to_pack(record: str) -> dict[str, bytes]:
     """The originals that the archive of a record takes along, by their paths in it."""
-    digests = sorted(migrated_originals(read_amendments(record)))
+    digests = sorted(read_amendments(record).migrated)
     kept = {digest: read_original(layout.store_of(record), digest) for digest in digests}
     return {layout.archived_original(digest): data for digest, data in kept.items() if data is not None}

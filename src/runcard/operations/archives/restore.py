@@ -26,7 +26,6 @@ from runcard.store.archives.temporary_copy import check_archive, check_name, no_
 from runcard.store.archives.unpack import archived_originals, unpack
 from runcard.store.find_record import open_archive
 from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledger_paths
-from runcard.store.originals import keep_original
 from runcard.store.own_directories import open_own
 from runcard.store.record import Progress
 from runcard.store.remote.urls import check_local, is_url
@@ -130,7 +129,10 @@ def _unpack(contents: ArchiveContents, store: str, progress: Progress | None) ->
             if os.path.lexists(target := os.path.join(store, contents.name)):
                 raise _already_exists(target)
             unpack(contents, aside, progress=progress)
-            for original in archived_originals(contents).values():
+            originals = archived_originals(contents)
+            for original in originals.values():
+                from runcard.store.originals import keep_original  # noqa: PLC0415 - few records were migrated
+
                 mode = os.stat(os.path.join(aside, layout.METADATA)).st_mode & 0o666
                 keep_original(store, original, mode)
             sync_filesystem(aside)

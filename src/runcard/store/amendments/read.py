@@ -97,6 +97,11 @@ class Amendments(NamedTuple):
         return tuple(entry for entry in self.entries if isinstance(entry, FileChange))
 
     @property
+    def migrated(self) -> set[str]:
+        """The digests of the documents that migrations replaced."""
+        return {change.old for change in self.changes if change.kind == MIGRATION}
+
+    @property
     def end(self) -> Head | None:
         """Where they end: they are one chain. None without any."""
         lines = self.journal.entries if self.journal else ()

@@ -14,10 +14,10 @@ from runcard.errors import StoreError
 from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
 from runcard.parallel.progress import Progress, file_counter
 from runcard.parallel.worker import DirectoryCursor
+from runcard.store import layout
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import TarMember
-from runcard.store.originals import originals_to_pack
 
 _PADDING = bytes(tar.BLOCK)
 
@@ -36,7 +36,7 @@ def pack(record: str, name: str, descriptor: int, *, progress: Progress | None =
 
     The originals of its migrated documents, which its store keeps, are packed with it.
     """
-    originals = originals_to_pack(record)
+    originals = _originals(record)
     top = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with MemberWriter(descriptor) as writer:
@@ -55,6 +55,14 @@ def pack(record: str, name: str, descriptor: int, *, progress: Progress | None =
         raise failure(error, os.fsdecode(error.filename or record), "archive") from error
     finally:
         os.close(top)
+
+
+def _originals(record: str) -> dict[str, bytes]:
+    if not layout.may_be_file(os.path.join(record, layout.AMENDMENTS)):
+        return {}
+    from runcard.store.originals import originals_to_pack  # noqa: PLC0415 - few records were amended
+
+    return originals_to_pack(record)
 
 
 class _Packing:

@@ -19,7 +19,6 @@ from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.scan import KINDS, ArchiveContents, kind_of_entry
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
-from runcard.store.originals import migrated_originals
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _HOLE = 1 << 16
@@ -164,7 +163,7 @@ class _Unpacking:
 def archived_originals(contents: ArchiveContents) -> dict[str, bytes]:
     """The originals of migrated documents in an archive, by their paths there: those that its amendments name."""
     found = {}
-    for digest in migrated_originals(parse_amendments(contents.read(layout.AMENDMENTS))):
+    for digest in parse_amendments(contents.read(layout.AMENDMENTS)).migrated:
         path = layout.archived_original(digest)
         data = contents.read(path)
         if data is not None and contents.entries.get(path) == digest:

@@ -19,7 +19,6 @@ from runcard.files import JsonName, failure, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, Amendments, FileChange, changes_record
 from runcard.store.ledger import LedgerKey
-from runcard.store.originals import migrated_originals, read_original
 from runcard.store.record import Progress, Record, TooLargeError
 from runcard.store.verification.journal_scan import JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
@@ -314,6 +313,8 @@ class RecordCheck(ABC):
 
     def original(self, sealed: str) -> bytes | None:
         """The bytes with this digest that the store kept when an amendment replaced them, or that an archive took along."""
+        from runcard.store.originals import read_original  # noqa: PLC0415 - few records were migrated
+
         data = read_original(self.record.store or "", sealed)
         if data is None:
             data = self.read(layout.archived_original(sealed))
@@ -361,8 +362,7 @@ class RecordCheck(ABC):
 
     def _packed_originals(self, amendments: Amendments) -> set[str]:
         """The files that an archive took along, which `tar` may have unpacked: what migrations replaced, as it was."""
-        digests = migrated_originals(amendments)
-        paths = {digest: layout.archived_original(digest) for digest in digests}
+        paths = {digest: layout.archived_original(digest) for digest in amendments.migrated}
         return {path for digest, path in paths.items() if sha256_bytes(self.read(path) or b"").hex == digest}
 
     def _read_listing(self, file: BinaryIO, stated: str | None) -> Findings:
