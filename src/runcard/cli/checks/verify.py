@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @declare.option(
     "--require-signed-ledger",
     is_flag=True,
-    help="The ledger of each store needs a signature by one of the signers: without it, removed records may go unnoticed.",
+    help="The ledger of each store needs a signature by one of the signers, also for a record that is named: without it, removed records may go unnoticed.",
 )
 @declare.option(
     "--revoked",
@@ -106,7 +106,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.judgement import Judgement, judge, trusted_from_within, with_signed_ledgers  # noqa: PLC0415
+    from runcard.operations.checks.judgement import Judgement, judge, trusted_from_within  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -137,7 +137,11 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     )
     judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
     judgements: Iterator[Judgement] = chain(trusted_from_within((signers, revoked, tsa_certs), paths), judged)
-    for judgement in with_signed_ledgers(judgements) if require_signed_ledger else judgements:
+    if require_signed_ledger:
+        from runcard.operations.checks.required_ledger import with_signed_ledgers  # noqa: PLC0415
+
+        judgements = with_signed_ledgers(judgements, policy)
+    for judgement in judgements:
         total.add(judgement)
         report.add(judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)

@@ -172,8 +172,6 @@ def _words(verdict: "Verdict", signature: "SignatureState") -> str:
     has_failed = _code_of(verdict) == ExitCode.FAILED
     if verdict.intact and verdict.complete and verdict.records:
         signed = signature.describe()
-        if not verdict.signatures and verdict.leaves_unchecked(layout.SIGNATURE):
-            signed = "signature not checked"
         timestamped = "time-stamped" if verdict.timestamped else "not time-stamped"
         if not verdict.timestamped and verdict.leaves_unchecked(layout.TIMESTAMPS):
             timestamped = "time-stamp not checked"

@@ -15,7 +15,7 @@ from runcard.store.remote.urls import is_url
 from runcard.store.verification import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from runcard.documents.findings import Finding
     from runcard.operations.signatures.time_authority import JudgedTimestamp, TimePolicy
@@ -48,25 +48,6 @@ def judge(
         findings += authorities.findings(_name(proven), times)
     verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
     return Judgement(proven._replace(verdict=verdict), signers, times, state)
-
-
-def with_signed_ledgers(judgements: "Iterable[Judgement]") -> "Iterator[Judgement]":
-    """The same, and a finding for each store whose ledger has no trusted signature; of records that were named, none is needed."""
-    stores: dict[str, bool] = {}
-    paths: dict[str, str] = {}  # of the stores, as they were named
-    for judgement in judgements:
-        result = judgement.result
-        if result.store is not None and not result.is_named:
-            is_signed = not result.verdict.records and any(each.is_trusted for each in judgement.signers)
-            stores[result.store] = stores.get(result.store, False) or is_signed
-            parent = os.path.dirname(result.path) or os.curdir
-            paths.setdefault(result.store, parent if result.verdict.records else result.path)
-        yield judgement
-    for store in (store for store, is_signed in stores.items() if not is_signed):
-        message = "the ledger is not signed by a trusted signer"
-        path = paths[store]
-        found = record_finding("signer", printable(path), layout.LEDGER_SIGNATURES, message)
-        yield Judgement(Verified(path, Verdict((found,), records=0), store))
 
 
 def trusted_from_within(

@@ -13,7 +13,6 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.judgement import Judgement, judge
-from runcard.operations.checks.signature_state import SignatureState
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -334,8 +333,7 @@ class VerifySummary:
         if result.store is not None and result.ledger is not None:
             from runcard.operations.checks.store_summary import store_summary  # noqa: PLC0415 - only for whole stores
 
-            state = judgement.signature if judgement.signers else SignatureState()
-            self._ledgers.append(store_summary(result.store, result.ledger, state))
+            self._ledgers.append(store_summary(result.store, result.ledger, judgement.signature))
 
     @property
     def signed(self) -> bool | None:

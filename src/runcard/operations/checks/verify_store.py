@@ -308,8 +308,7 @@ class _StoreCheck:
         if data is None:
             if self._has_signed:
                 message = "the ledger is not signed: records that are removed from its end are not noticed"
-                name = printable(self._store)
-                self._findings.append(record_finding("limits", name, layout.LEDGER_SIGNATURES, message))
+                self._findings.append(record_finding("limits", printable(self._store), "", message))
             return
         from runcard.store.verification.ledger_signatures import LedgerSignatureCheck  # noqa: PLC0415 - most have none
 
