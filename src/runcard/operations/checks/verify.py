@@ -110,10 +110,14 @@ def damage_of(
     path: str | os.PathLike[str], *, except_for: Callable[[Finding], bool] = lambda _: False
 ) -> str | None:
     """Why a record fails verification; None if it does not."""
-    for result in verify(path):
-        for found in result.verdict.findings:
-            if found.breaks and not except_for(found):
-                return f"{printable(found.path)}: {found.message}" if found.path else found.message
+    return next(filter(None, (first_damage(result, except_for=except_for) for result in verify(path))), None)
+
+
+def first_damage(result: Verified, *, except_for: Callable[[Finding], bool] = lambda _: False) -> str | None:
+    """The first finding that breaks a record or a store, in words."""
+    for found in result.verdict.findings:
+        if found.breaks and not except_for(found):
+            return f"{printable(found.path)}: {found.message}" if found.path else found.message
     return None
 
 

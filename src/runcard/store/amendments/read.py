@@ -174,6 +174,12 @@ def changes_record(line: JsonObject) -> bool:
     return not isinstance(_entry(line), Remark)
 
 
+def describe_line(line: JsonObject) -> str:
+    """A line of `amendments.jsonl` in words."""
+    entry = _entry(line)
+    return "an amendment of unknown kind" if entry is None else entry.describe()
+
+
 def _is_digest(value: object) -> TypeGuard[str]:
     """Whether this is a digest: the bytes of before are looked for under that name."""
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
