@@ -190,7 +190,8 @@ def _compare_amendments(statement: SignedStatement, state: SignedState) -> Itera
     count, head = statement.amendments, _object(statement.predicate.get("amendments")).get("head")
     if count > len(state.amendments):
         lost = count - len(state.amendments)
-        message = f"the last {lost} of {count} amendments that were signed are missing"
+        last = "amendment that was signed is" if lost == 1 else f"{lost:,} amendments that were signed are"
+        message = f"the last {last} missing"
         yield StatementFault("amendments.jsonl", message, is_tail=True)
     elif count > 0 and state.amendments[count - 1] != head:
         yield StatementFault("amendments.jsonl", "the amendments are not those that were signed")

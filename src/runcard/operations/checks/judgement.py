@@ -101,8 +101,7 @@ def _signatures(
     state = policy.state(verdict, signers)
     if not (verdict.records or signers):
         return signers, state, []
-    has_unchecked = verdict.leaves_unchecked(layout.SIGNATURE)
-    return signers, state, policy.findings(_name(result), signers, state, has_unchecked=has_unchecked)
+    return signers, state, policy.findings(_name(result), signers, state)
 
 
 def _name(result: Verified) -> str:

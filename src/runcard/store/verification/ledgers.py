@@ -270,7 +270,8 @@ def _check_amendments(
     end = max(ends, key=lambda head: head.count, default=None)
     if end is not None and hashes.get(end.count) != end.head:
         if (lost := end.count - len(hashes)) > 0:
-            message = f"the last {lost} amendments were cut off"
+            were = "amendment was" if lost == 1 else f"{lost:,} amendments were"
+            message = f"the last {were} cut off"
             yield record_finding("tail", printable(facts.name), layout.AMENDMENTS, message, expected=end.head)
         else:
             message = "the amendments are not those that the ledger knows"
@@ -278,7 +279,8 @@ def _check_amendments(
                 "chain", printable(facts.name), layout.AMENDMENTS, message, expected=end.head
             )
     elif (more := len(hashes) - (end.count if end else 0)) > 0:
-        message = f"the ledger does not know the last {more} amendments"
+        last = "amendment" if more == 1 else f"{more:,} amendments"
+        message = f"the ledger does not know the last {last}"
         name, path = printable(facts.name), layout.AMENDMENTS
         yield ledger_finding(name, path, message)
 

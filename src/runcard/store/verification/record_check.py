@@ -20,7 +20,7 @@ from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, Amendments, FileChange, changes_record
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import Progress, Record, TooLargeError
-from runcard.store.verification.journal_scan import JournalScan
+from runcard.store.verification.journal_scan import TORN, JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 if TYPE_CHECKING:
@@ -519,7 +519,7 @@ class RecordCheck(ABC):
             return
         yield from self.chain_faults(scan)
         if scan.is_torn:
-            yield self.finding("chain", self.journal, "the last line is truncated")
+            yield self.finding("chain", self.journal, TORN)
         if heads is not None:
             yield from self._heads(heads, {head.writer: head for head in scan.heads})
         for line in scan.withheld:
@@ -570,9 +570,9 @@ class RecordCheck(ABC):
             current = heads.pop(writer, None)
             if current is None or current.count < count:
                 lost = count - (current.count if current else 0)
-                yield self.finding(
-                    "tail", self.journal, f"the last {lost} events of writer {writer} were cut off"
-                )
+                last, was = ("event", "was") if lost == 1 else (f"{lost:,} events", "were")
+                message = f"the last {last} of writer {printable(writer)} {was} cut off"
+                yield self.finding("tail", self.journal, message)
             elif (current.count, current.head) != (count, head.get("head")):
                 yield self.finding(
                     "chain",
