@@ -47,7 +47,10 @@ def judge(
     if authorities is not None and proven.verdict.records:
         findings += authorities.findings(_name(proven), times)
     verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
-    return Judgement(proven._replace(verdict=verdict), signers, times, state)
+    judged = proven._replace(
+        verdict=verdict, signature=state, signers=tuple(signers), timestamps=tuple(times)
+    )
+    return Judgement(judged, signers, times, state)
 
 
 def trusted_from_within(
