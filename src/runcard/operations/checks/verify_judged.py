@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from runcard.encoding import Limits
 from runcard.errors import UsageError
 from runcard.operations.checks.judgement import Judgement, judge, trusted_from_within
-from runcard.operations.checks.verify import Verified
 from runcard.operations.checks.verify import verify as verify_files
 from runcard.operations.checks.verify_directories import is_record
+from runcard.operations.checks.verify_result import Verified
 from runcard.settings import TIMESTAMP_CERTIFICATES, read_settings
 from runcard.store.record import Progress
 
@@ -108,7 +108,7 @@ def _pinned(pin: str, paths: Sequence[StrPath], results: Iterator[Verified]) -> 
         if result.store is not None:
             stores.add(result.store)
         yield result
-    yield from check_pins(pin, tuple(map(os.fspath, paths)), stores).results
+    yield from check_pins(pin, tuple(os.fspath(path) for path in paths), stores).results
 
 
 def _text(path: StrPath | None) -> str | None:
