@@ -39,6 +39,9 @@ class SignedState(NamedTuple):
     output_count: int
     event_chains: Any  # as the document has them
     amendments: tuple[str, ...] = ()  # the hashes of the amendments, in their order
+    fixes_listing: bool = (
+        True  # False: the metadata document does not state the digest of the list, as in 1.0.0
+    )
     has_document: bool = True  # False: the sealed document is not here, of which only the digest is known
 
 
@@ -184,6 +187,18 @@ def compare_statement(
         if statement.predicate.get(field) != value:
             yield StatementFault(metadata_name, f"the signature names another {field.replace('_', ' ')}")
     yield from _compare_amendments(statement, state)
+
+
+def covers_files(statement: SignedStatement, state: SignedState) -> bool:
+    """Whether the statement fixes the files: by the document that states the digest of their list, by that list, or by all of them.
+
+    Earlier versions signed sessions of 1.0.0 with very many files by their number only.
+    """
+    if state.fixes_listing or state.listing_name in statement.subjects:
+        return True
+    return (
+        state.output_count > 0 and state.outputs.keys() <= statement.subjects.keys() and bool(state.outputs)
+    )
 
 
 def _compare_amendments(statement: SignedStatement, state: SignedState) -> Iterator[StatementFault]:

@@ -118,7 +118,7 @@ def _sign(amender: "Amender", signer: "Signer", added: "Collection[str] | None")
     file = os.path.join(amender.path, layout.SIGNATURE)
     signatures = read_signatures(file) or b""
     known = _known_signature(state, signatures, signer) if signatures else None
-    if known is not None and not known.changes_since and known.signed_at:
+    if known is not None and not known.changes_since and known.covers_files and known.signed_at:
         return NewSignature(amender.record_id, signer.public_key.fingerprint, known.signed_at, is_new=False)
     unsigned = _unsigned_lines(amender, known)
     if added is not None:
@@ -179,4 +179,4 @@ def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") 
     check = SignatureCheck(state, Limits(), [True] * len(state.amendments))
     list(check.findings(signatures))
     own = (each for each in check.good if each.key == signer.public_key)
-    return min(own, key=lambda each: each.changes_since, default=None)
+    return min(own, key=lambda each: (each.changes_since, not each.covers_files), default=None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.documents.findings import Finding, record_finding
+from runcard.documents.findings import WARNING, Finding, record_finding
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
@@ -126,7 +126,22 @@ class TrustPolicy:
         missing = self._missing(record, judged, _ABSENT.get(state.state, "it is not signed"))
         if state.state != BEFORE_CHANGES:  # else that nobody signed the changes is said of all
             missing += self._outdated(record, judged)
-        return [*missing, *state.findings(record, is_allowed=self._allows_unsigned_changes)]
+        return [
+            *missing,
+            *self._uncovered(record, judged),
+            *state.findings(record, is_allowed=self._allows_unsigned_changes),
+        ]
+
+    def _uncovered(self, record: str, judged: Sequence[JudgedSignature]) -> Iterator[Finding]:
+        """The warning about a record whose files none of its signatures covers."""
+        counted = [
+            each
+            for each in judged
+            if (each.is_trusted is not False if self.signers is None else each.is_trusted)
+        ]
+        if counted and not any(each.signature.covers_files for each in counted):
+            message = "it was signed by an earlier version, which covers the number of its files only: sign it again"
+            yield record_finding("limits", record, layout.SIGNATURE, message)._replace(severity=WARNING)
 
     def _missing(self, record: str, judged: Sequence[JudgedSignature], absence: str) -> list[Finding]:
         if self.signers is None:
