@@ -71,7 +71,7 @@ def test_stores_pins_and_wrong_options(signed: Path, signers: Path, here: Path) 
         {"require_signed_ledger": True},
     ):
         with pytest.raises(runcard.RuncardError, match="needs a file of signers"):
-            runcard.verify(store, **options)  # type: ignore[arg-type]
+            runcard.verify(store, **options)
     with pytest.raises(runcard.RuncardError, match="about one record"):
         runcard.verify(store, proof=pin)
     inside = shutil.copy(signers, store / "signers")

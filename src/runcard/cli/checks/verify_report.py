@@ -56,8 +56,8 @@ class VerifyReport:
             if state.state != EQUAL:
                 self._batch.report_warning(f"{result.path}: {state.describe()}")
         if _code_of(verdict) == ExitCode.FAILED:
-            proofs = _proof_lines(signers, times, _since(verdict))
-            self._add_failed(result, signature, [*proofs, *_input_lines(result)])
+            earlier = _proof_lines(signers, times, _since(verdict))
+            self._add_failed(result, signature, [*earlier, *_input_lines(result)])
             return
         known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
         if not verdict.records and not verdict.findings and not signers:

@@ -87,6 +87,7 @@ def _find(stored: StoredAnchor, wanted: Leaf) -> tuple[int, Leaf, bytes] | None:
 
 def apply_proof(result: Verified, path: str) -> Verified:
     """A result with the time-stamps of the proof in a file."""
+    data: bytes | StoreError
     try:
         data = read_file(path, LARGEST_PROOF)
     except StoreError as error:
