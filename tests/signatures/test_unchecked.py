@@ -109,3 +109,20 @@ def test_no_vector_is_good_only_because_the_package_is_missing(
         if set(each["findings"]) == {"signer"} or "authority" in each["findings"]
     }
     assert (set(accepted) - needs_trust, len(vectors) > 100) == (set(), True)
+
+
+def test_of_a_record_that_cannot_be_read_nobody_knows_whether_it_is_signed(
+    cli: Cli, run: Path, here: Path, signers: Path
+) -> None:
+    assert cli("sign", run, "--key", here / "alice").code == 0
+    assert cli("archive", run).code == 0
+    (archive,) = (here / "outputs/archive").rglob("*.tar.gz")
+    data = archive.read_bytes()
+    for size in (len(data) // 8, len(data) // 2):
+        archive.write_bytes(data[:size])
+        done = cli("verify", "--json", "--signers", signers, archive)
+        report = json.loads(done.out)
+        (record,) = report["records"]
+        assert (done.code, record["signed"], record["signature"]["state"]) == (1, None, None)
+        assert record["signature"]["reason"] in {each["message"] for each in report["findings"]}
+        assert "its signature could not be checked" in {each["message"] for each in report["findings"]}

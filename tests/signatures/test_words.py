@@ -72,10 +72,12 @@ def test_what_came_after_the_signature(cli: Cli, signed: Path, signers: Path) ->
     copy = Path(shutil.copytree(signed, signed.parent.parent / "copy"))
     (copy / "added.txt").write_text("x")
     last = said(cli, "--signers", signers, copy)[-1]
-    assert last == "  alice, author signed it before 1 change and this change"
+    assert last == "  alice, author signed it before 1 change and before this change"
     (copy / "added.txt").unlink()
     (copy / "README.md").unlink()
-    assert said(cli, copy)[-1] == "  an unknown key signed it before 1 change and something was removed"
+    assert (
+        said(cli, copy)[-1] == "  an unknown key signed it before 1 change and before something was removed"
+    )
 
 
 def test_one_amendment(cli: Cli, signed: Path, signers: Path) -> None:

@@ -58,8 +58,8 @@ class JudgedSignature(NamedTuple):
 
     def describe_earlier(self, since: str) -> str:
         """Who signed before something happened to the record, in words."""
-        earlier = f"{self._later().removeprefix(',')} and" if self.signature.changes_since else " before"
-        return f"{self._signer} signed it{earlier} {since}{self._untrusted}"
+        later = "" if self.signature.entries_since else self._later().removeprefix(",")
+        return f"{self._signer} signed it{later}{' and' if later else ''} before {since}{self._untrusted}"
 
     @property
     def _signer(self) -> str:

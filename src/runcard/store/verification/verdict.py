@@ -65,10 +65,11 @@ class Verdict(NamedTuple):
 
     @property
     def unchecked_signature(self) -> str | None:
-        """Why a signature of the record, or of the ledger, could not be checked here; None if all were."""
+        """Why a signature of the record, or of the ledger, could not be checked here, such as in a damaged archive; None if all were."""
         files = {layout.SIGNATURE, layout.LEDGER_SIGNATURES}
-        limits = (finding for finding in self.findings if finding.kind == "limits" and finding.path in files)
-        return next((finding.message for finding in limits), None)
+        places = {"limits": files, "missing": {"", layout.METADATA} if self.records else set()}
+        found = (each.message for each in self.findings if each.path in places.get(each.kind, ()))
+        return next(found, None)
 
     @property
     def intact(self) -> bool:
