@@ -300,8 +300,14 @@ class Amender:
         return done
 
     def _forget_originals(self) -> None:
-        """Remove the originals of redacted files: a document that was migrated before still has its old bytes there."""
-        store = layout.store_of(self.path)
+        """Remove the originals of redacted files: a document that was migrated before still has its old bytes there.
+
+        If `tar` unpacked its archive, they are in the record.
+        """
+        for place in (layout.store_of(self.path), self.path):
+            self._forget_originals_in(place)
+
+    def _forget_originals_in(self, store: str) -> None:
         original_names = list_own(store, layout.originals(store))
         for name, changes in self.amendments.by_path.items() if original_names else ():
             path = self._names.get(name, layout.METADATA)
