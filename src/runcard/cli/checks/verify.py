@@ -100,9 +100,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.judgement import Judgement  # noqa: PLC0415
+    from runcard.operations.checks.judgement import Judgement, Requirements, judge_all  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
-    from runcard.operations.checks.verify_judged import Requirements, judge_all  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if pin is not None:
