@@ -372,6 +372,19 @@ def original(store: str, digest: str) -> str:
     return os.path.join(originals(store), digest)
 
 
+def archived_original(digest: str) -> str:
+    """The path of such a file in the archive of its record."""
+    return f"{_STORE}/originals/{digest}"
+
+
+def is_archived_original(path: str) -> bool:
+    """Whether a file of an archive is named like one of these."""
+    return (
+        path.startswith(archived_original(""))
+        and re.fullmatch("[0-9a-f]{64}", path.rpartition("/")[2]) is not None
+    )
+
+
 def anchors(store: str) -> str:
     """Where a store keeps its anchors."""
     return os.path.join(store, _STORE, "anchors")
