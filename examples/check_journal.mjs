@@ -1,29 +1,48 @@
 // Check the chains of a closed run with nothing but JavaScript: node check_journal.mjs RUN
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { canonical, parseJson } from "./verify-run/verify_run.mjs"; // RFC 8785, and a strict reader: no key occurs twice
 
-// RFC 8785, whose numbers are those of JavaScript.
-const canonical = (value) =>
-  Array.isArray(value) ? `[${value.map(canonical)}]`
-  : value && typeof value === "object"
-    ? `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`
-    : JSON.stringify(value);
 const digest = (text) => createHash("sha256").update(text, "utf8").digest("hex");
-const read = (name) => readFileSync(`${process.argv[2]}/${name}`, "utf8");
-const fail = (what) => { console.error(what); process.exit(1); };
 
-const { generation, event_chains = [] } = JSON.parse(read("metadata.json"));
-const heads = {};
-for (const [index, text] of read("experiment.jsonl").split("\n").slice(0, -1).entries()) {
-  const { payload, salt, hash, ...rest } = JSON.parse(text);
-  const before = heads[rest.writer] ??
-    { count: 0, head: digest(`runcard-journal-1:${generation.run_id}:${rest.writer}`) };
-  if (payload !== undefined && rest.payload_sha256 !== digest(salt + canonical(payload)))
-    fail(`line ${index + 1}: the payload was changed`);
-  if (rest.seq !== before.count + 1 || rest.prev !== before.head || hash !== digest(canonical(rest)))
-    fail(`line ${index + 1}: it was changed, or does not follow the one before`);
-  heads[rest.writer] = { count: rest.seq, head: hash };
+// The bytes of a regular file, never of the target of a link.
+function read(name) {
+  const path = join(process.argv[2], name);
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`${name} is missing, or not a regular file`);
+  return readFileSync(path);
 }
-const stated = Object.fromEntries(event_chains.map(({ writer, count, head }) => [writer, { count, head }]));
-if (canonical(heads) !== canonical(stated)) fail("the journal does not end where metadata.json says");
-console.log(`${Object.values(heads).reduce((sum, { count }) => sum + count, 0)} events: the chains hold`);
+
+function checkLine(text, runId, heads) {
+  const { payload, salt, hash, ...rest } = parseJson(text);
+  const before = heads.get(rest.writer) ?? { count: 0, head: digest(`runcard-journal-1:${runId}:${rest.writer}`) };
+  if ((payload === undefined) !== (salt === undefined)) throw new Error("a payload without its salt, or a salt without its payload");
+  if (payload !== undefined && rest.payload_sha256 !== digest(salt + canonical(payload))) throw new Error("the payload was changed");
+  if (rest.seq !== before.count + 1 || rest.prev !== before.head || hash !== digest(canonical(rest)))
+    throw new Error("it was changed, or does not follow the one before");
+  heads.set(rest.writer, { count: rest.seq, head: hash });
+}
+
+function checkJournal() {
+  const { generation, event_chains } = parseJson(read("metadata.json"));
+  const data = read("experiment.jsonl"), heads = new Map();
+  let start = 0;
+  for (let end, number = 1; (end = data.indexOf(10, start)) >= 0; start = end + 1, number += 1)
+    try {
+      checkLine(data.subarray(start, end), generation.run_id, heads);
+    } catch (error) {
+      throw new Error(`line ${number}: ${error.message}`);
+    }
+  if (start < data.length) throw new Error("the last line is truncated");
+  const ends = (chains) => canonical([...chains].sort((left, right) => (left[0] < right[0] ? -1 : 1)));
+  const stated = (event_chains ?? []).map(({ writer, count, head }) => [writer, { count, head }]);
+  if (ends(heads) !== ends(stated)) throw new Error("the journal does not end where metadata.json says");
+  return [...heads.values()].reduce((sum, { count }) => sum + count, 0);
+}
+
+try {
+  console.log(`${checkJournal()} events: the chains hold`);
+} catch (error) {
+  console.error(error.message);
+  process.exit(1);
+}

@@ -87,6 +87,24 @@ def event(files: Files, number: int, edit: Callable[[Fields], Any], *, rehash: b
     return lines(files, change)
 
 
+def half_character(files: Files) -> Files:
+    """The second event with half of a surrogate pair in a text, and all digests as a lax program computes them."""
+
+    def change(parts: list[bytes]) -> None:
+        data = json.loads(parts[1])
+        text = data["salt"] + '{"text":"\\ud800"}'
+        data |= {"payload": {"text": "@"}, "payload_sha256": digest(text.encode())}
+        rest = [data, *map(json.loads, parts[2:])]
+        for before, after in zip([json.loads(parts[0]), *rest], rest, strict=False):
+            after["prev"] = before["hash"]
+            after["hash"] = chain.line_hash(after)
+        parts[1:] = [encode_json(each, COMPACT).replace(b'"@"', b'"\\ud800"') for each in rest]
+
+    forged = resealed(lines(files, change))
+    head = json.loads(forged[JOURNAL].splitlines()[-1])["hash"]
+    return document(forged, lambda data: data["event_chains"][0].update(head=head))
+
+
 def withhold(files: Files, number: int) -> Files:
     """An event without its payload, which an amendment explains."""
     before = files[JOURNAL]
@@ -194,6 +212,16 @@ def amended() -> Iterator[Case]:
     second = amendments(digest(GOOD[METADATA]), redaction("notes.txt", NOTES, SHORTER), writer="m")
     beside = {**REMARKED, AMENDMENTS: second + REMARKED[AMENDMENTS], "notes.txt": SHORTER}
     yield changed("amendment-second-writer", "an amendment of a second writer", beside, "amended chain")
+
+
+def _migrated_output() -> Case:
+    """An amendment can only migrate a document; for a program that does not repeat migrations, any file will do."""
+    forged = ("migration", {**redaction("notes.txt", NOTES, b"better\n")[1]})
+    original = {f"../.runcard/originals/{digest(NOTES)}": NOTES}
+    files = {**amend(GOOD, forged), "notes.txt": b"better\n", **original}
+    return changed(
+        "amendment-migrates-output", "an amendment calls other content of an output a migration", files
+    )
 
 
 def files() -> Iterator[Case]:
@@ -336,6 +364,17 @@ _DOCUMENT_EDITS: tuple[tuple[str, str, Callable[[Fields], Any]], ...] = (
 )
 
 
+def _lists() -> Iterator[Case]:
+    """Documents that a program could take for those of a run without chains or links."""
+    for name, what, edit, kinds in (
+        ("no-chains", "the ends of the chains were replaced by null", {"event_chains": None}, "document"),
+        ("link", "a link without a target was added", {"symlinks": [{"path": "latest"}]}, "document link"),
+        ("version", "the version is half of one", {"metadata_version": "1."}, "document"),
+    ):
+        edited = encode_json({**json.loads(GOOD[METADATA]), **edit})
+        yield changed(f"document-{name}", what, {**GOOD, METADATA: edited}, kinds)
+
+
 def journals() -> Iterator[Case]:
     more = "changed chain"
     bent = event(GOOD, 1, lambda data: data["payload"].update(number=2))
@@ -374,6 +413,7 @@ def journals() -> Iterator[Case]:
         lines(GOOD, lambda parts: parts.insert(2, b"{\n")),
         more,
     )
+    yield from _lax_events()
     yield changed(
         "event-salt", "the salt of an event was removed", event(GOOD, 1, lambda data: data.pop("salt")), more
     )
@@ -438,11 +478,29 @@ def journals() -> Iterator[Case]:
     )
 
 
+def _lax_events() -> Iterator[Case]:
+    """Lines that are right for a program that reads JSON laxly; the list of checksums was made again."""
+    for name, what, old, new in (
+        ("duplicate-key", "a key is there twice in an event", b'{"seq":2,', b'{"seq":9,"seq":2,'),
+        (
+            "number-with-fraction",
+            "the number of an event is written with a fraction",
+            b'"seq":2,',
+            b'"seq":2.0,',
+        ),
+    ):
+        yield changed(f"event-{name}", what, resealed(replaced(GOOD, JOURNAL, old, new)), "chain")
+    half = "a text of an event has half of a surrogate pair, and the digests were computed again"
+    yield changed("event-half-character", half, half_character(GOOD), "chain")
+
+
 def run_cases() -> Iterator[Case]:
     """All runs that are not signed."""
     yield from good()
     yield from amended()
+    yield _migrated_output()
     yield from files()
     yield from checksum_list()
     yield from documents()
+    yield from _lists()
     yield from journals()

@@ -36,10 +36,14 @@ from vector_signatures import (
     MALLORY,
     SHORT_RSA,
     Signing,
+    VectorKey,
+    compact,
     ed25519,
     envelope,
+    line,
     signed,
     ssh,
+    statement,
     with_envelope,
     with_payload,
     with_value,
@@ -62,8 +66,8 @@ def unsigned_change(name: str, done: str, files: Files, kinds: str = "", trust: 
 
 def line_without_payload(files: Files) -> Files:
     """The run with its only amendment, whose payload was taken out, as it can be from a journal."""
-    (line,) = lines_of(files[AMENDMENTS])
-    kept = {key: value for key, value in line.items() if key not in {"payload", "salt"}}
+    (only,) = lines_of(files[AMENDMENTS])
+    kept = {key: value for key, value in only.items() if key not in {"payload", "salt"}}
     return {**files, AMENDMENTS: encode_json(kept, COMPACT)}
 
 
@@ -92,6 +96,7 @@ def right_signatures() -> Iterator[Case]:
     yield good("signed-twice-in-one-envelope", "an envelope with two signatures", both)
     more = signed(GOOD, edit=lambda data: data["predicate"].update(remark="a field that no reader knows"))
     yield good("signed-unknown-field", "the statement has a field that no reader knows", more)
+    yield good("signed-line-feed", "the statement ends with a line feed", _with_line_feed())
     yield good(
         "signed-no-key-id",
         "the envelope does not name the key",
@@ -211,6 +216,17 @@ def _trusted() -> Iterator[Case]:
         yield good(f"untrusted-{name}", f"it was signed with {what}", files, "signer", "signers")._replace(
             signed=False, is_untrusted=True
         )
+    yield good(
+        "untrusted-two-lines",
+        "a stranger signed a statement of two lines, the second of which names the type of each key",
+        _of_two_lines(MALLORY),
+        "signer",
+        "signers",
+    )._replace(signed=False, is_untrusted=True)
+    beside = signed(SIGNED, Signing(MALLORY))
+    yield good(
+        "trusted-beside-a-stranger", "of two signers, the file of signers has one", beside, trust="signers"
+    )
     same = signed(SIGNED)
     yield good(
         "untrusted-same-person-twice",
@@ -219,6 +235,17 @@ def _trusted() -> Iterator[Case]:
         "signer",
         "author,reviewer",
     )
+
+
+def _with_line_feed() -> Files:
+    """A signed run whose statement ends with a line feed, as in the records that runcard makes."""
+    return {**GOOD, SIGNATURE: line(envelope(compact(statement(GOOD, ALICE)) + b"\n", Signing()))}
+
+
+def _of_two_lines(key: VectorKey) -> Files:
+    """A signed run whose statement has a line of its own with `public_key`: a program that reads lines takes it for another key."""
+    payload = compact(statement(GOOD, key))[:-1] + b',\n"note":{"public_key":"ssh-ed25519 "}}'
+    return {**GOOD, SIGNATURE: line(envelope(payload, Signing(key)))}
 
 
 def changed_after_signing() -> Iterator[Case]:

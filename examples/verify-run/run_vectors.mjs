@@ -12,7 +12,8 @@ const scratch = mkdtempSync(join(tmpdir(), "vectors-"));
 let failed = 0;
 for (const vector of runs) {
   const record = join(scratch, vector.path);
-  cpSync(join(folder, "records", vector.path), record, { recursive: true });
+  const [name] = vector.path.split("/");
+  cpSync(join(folder, "records", name), join(scratch, name), { recursive: true }); // with what lies beside the record
   for (const part of vector.make ?? [])
     if ("link" in part) symlinkSync(part.target, join(record, part.link));
     else writeFileSync(join(record, part.file), part.content);

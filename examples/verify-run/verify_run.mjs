@@ -69,7 +69,11 @@ export function parseJson(bytes) {
     at += match[0].length;
     return match[0];
   };
-  const string = () => JSON.parse(take(/"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y));
+  const string = () => {
+    const found = JSON.parse(take(/"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y));
+    if (/\p{Surrogate}/u.test(found)) throw new SyntaxError("half of a pair is not a character");
+    return found;
+  };
   const members = (end, member) => {
     at += 1;
     space();
@@ -95,7 +99,10 @@ export function parseJson(bytes) {
         space();
         if (text[at] !== ":") fail();
         at += 1;
+        space();
+        const start = at;
         object[key] = value(depth + 1);
+        if (key === "seq" && !depth && typeof object[key] === "number" && !/^\d+$/.test(text.slice(start, at))) fail();
       });
       return object;
     }
@@ -118,7 +125,7 @@ export function parseJson(bytes) {
 }
 
 // RFC 8785, whose numbers and order of keys are those of JavaScript.
-const canonical = (value) =>
+export const canonical = (value) =>
   Array.isArray(value) ? `[${value.map(canonical)}]`
   : isObject(value)
     ? `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`
@@ -138,6 +145,13 @@ function same(left, right) {
 }
 
 // --- The record ---------------------------------------------------------------------------------------------------------
+
+const LISTS = { // of the document, and what an item must have
+  event_chains: (item) => isObject(item) && isText(item.writer) && Number.isSafeInteger(item.count) && isDigest(item.head),
+  symlinks: (item) => isObject(item) && isText(item.path) && isText(item.target),
+  warnings: isObject,
+  errors: isObject,
+};
 
 class Run {
   constructor(directory, report) {
@@ -159,13 +173,18 @@ class Run {
     } catch (error) {
       return wrong(error.message);
     }
-    const [major, minor] = isText(document?.metadata_version) ? document.metadata_version.split(".") : [];
+    const [, major, minor] = /^(\d+)\.(\d+)/.exec(isText(document?.metadata_version) ? document.metadata_version : "") ?? [];
     if (!isObject(document) || major === undefined) return wrong("it is not a metadata document of a run");
     if (major !== "1") return wrong(`version ${document.metadata_version} is not known`);
     this.isNewer = minor !== "0";
     this.document = document;
     for (const name of ["generation", "configuration", "data_sources", "environment", "costs", "checksums"])
       if (!isObject(document[name])) wrong(`/${name} is not an object`);
+    for (const [name, isItem] of Object.entries(LISTS)) {
+      if (document[name] === undefined || (Array.isArray(document[name]) && document[name].every(isItem))) continue;
+      wrong(`/${name} is not a list of its items`);
+      document[name] = Array.isArray(document[name]) ? document[name].filter(isObject) : undefined;
+    }
     const stated = document.checksums ?? {};
     if (stated.config && stated.config !== `sha256:${digest(canonical(document.configuration))}`)
       wrong("/checksums/config: the digest is not that of the configuration");
@@ -283,7 +302,7 @@ function compareWithJournal(document, entries, report) {
   const lines = entries.map(({ line }) => line);
   const named = (name) => lines.filter(({ event, payload }) => event === name && isObject(payload)).map(({ payload }) => payload);
   const isWithheld = (name) => lines.some((line) => line.event === name && !("payload" in line));
-  const merged = (start, name, field) => Object.assign({}, start, ...named(name).map((payload) => payload[field]));
+  const merged = (start, name, field) => Object.assign(Object.create(null), start, ...named(name).map((payload) => payload[field]));
   const [start] = named("run.started");
   if (!isObject(start?.generation) || lines.some(({ event, truncated }) => event === "run.started" && truncated)) return;
   const compare = (pointer, expected, found, source = null) => {
@@ -303,6 +322,7 @@ function compareWithJournal(document, entries, report) {
   for (const name of ["model", "provider"]) // the calls fill these in
     if (configuration[name] == null) configuration[name] = document.configuration?.[name];
   compare("/configuration", configuration, document.configuration, "config.set");
+  if (document.checksums && !document.checksums.config) report("document", METADATA, "/checksums/config: it is missing");
   const environment = merged(start.environment, "environment.observed", "environment");
   compare("/environment", environment, document.environment, "environment.observed");
   const problems = (name) => lines.filter(({ event, payload }) => event === name && isText(payload?.message))
@@ -400,7 +420,7 @@ function checkFiles(run, amendments, report) {
   if (run.document) {
     const then = new Map((run.document.symlinks ?? []).map(({ path, target }) => [path, target]));
     for (const path of new Set([...then.keys(), ...links.keys()]))
-      if (then.get(path) !== links.get(path)) report("link", path, "a link was added, removed or points elsewhere");
+      if (!links.has(path) || then.get(path) !== links.get(path)) report("link", path, "a link was added, removed or points elsewhere");
   }
 }
 
@@ -415,12 +435,12 @@ function checkFile(run, path, sealed, files, links, amendments, report) {
   else if (found !== sealed) checkAmended(run, path, amendments.changes.get(path), report);
 }
 
-// A migration can be repeated, given the document from before. That is not done here, so it stays an unsigned change.
+// A migration of a document can be repeated. Of the files that are listed none is a document, so none can be migrated.
 function checkAmended(run, path, changes, report) {
   const first = changes.findLastIndex(({ kind }) => kind !== "migration") + 1;
   const isThere = ({ old }) => lstatSync(join(run.directory, "..", ".runcard", "originals", old), { throwIfNoEntry: false });
   if (!changes.slice(first).every(isThere)) return report("missing", path, "the document from before its migration is not in the store");
-  if (first < changes.length) report("limits", path, "a migration was not repeated");
+  if (changes.some(({ kind }) => kind === "migration")) return report("changed", path, "an amendment calls this a migration, and it is none");
   report("amended", path, "an amendment changed it");
 }
 

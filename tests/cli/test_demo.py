@@ -172,7 +172,12 @@ def test_the_examples_are_copied(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     there = Path(__file__).parents[2] / "examples"
     names = sorted(path.name for path in there.iterdir() if path.is_file())
-    assert done.stdout.splitlines() == [f"runcard-examples/{name}" for name in names]
+    checks = sorted(path.name for path in (there / "verify-run").iterdir() if path.is_file())
+    assert {"check_signature.sh", "verify_run.mjs"} <= set(checks)
+    assert done.stdout.splitlines() == [
+        *(f"runcard-examples/{name}" for name in names),
+        *(f"runcard-examples/verify-run/{name}" for name in checks),
+    ]
     assert (tmp_path / "runcard-examples/team.json").read_bytes() == (there / "team.json").read_bytes()
     assert demo(tmp_path, "--examples").returncode == 1  # nothing is overwritten
 

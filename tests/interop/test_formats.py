@@ -13,7 +13,7 @@ from interop.validators import check_bom, check_statement, check_traces
 from runcard.interop.citation import bibtex_entry, citation_file
 from runcard.interop.cyclonedx_bom import cyclonedx_bom
 from runcard.interop.otlp_spans import otlp_traces
-from runcard.interop.record_content import RecordContent, UsageFigures, agent_usage, call_usage
+from runcard.interop.record_content import RecordContent, UsageFigures, agent_usage, call_usage, time_text
 from runcard.interop.slsa_provenance import slsa_statement
 
 often = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -102,6 +102,7 @@ def test_cyclonedx(content: RecordContent) -> None:
     text = json.dumps(cyclonedx_bom(content))
     check_bom(text)
     bom = json.loads(text)
+    assert bom["metadata"].get("timestamp") == time_text(content.ended)
     hashes = {part["name"]: part["hashes"][0]["content"] for part in bom["components"] if "hashes" in part}
     assert {file.text: file.sha256 for file in content.outputs}.items() <= hashes.items()
     libraries = {part["name"]: part.get("version") for part in bom["components"] if part["type"] == "library"}

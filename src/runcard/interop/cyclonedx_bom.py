@@ -39,6 +39,9 @@ def cyclonedx_bom(content: RecordContent) -> JsonObject:
         "serialNumber": uuid5(NAMESPACE_URL, f"urn:runcard:{content.metadata.sha256}").urn,
         "version": 1,
         "metadata": {
+            **without_none(
+                {"timestamp": time_text(content.ended)}
+            ),  # when its facts were gathered: the same each time
             "tools": {
                 "components": [
                     {"type": "application", "name": "runcard", "version": __version__},

@@ -17,7 +17,10 @@ from runcard.views.screen_parts import columns_of, fit
 UNATTRIBUTED = "unattributed"
 _NAMES = {"cache_read": "cache read", "cache_write": "cache write"}
 _SHOWN = ("input", "output", "cache_read", "cache_write")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet would run
+_FORMULA = (
+    *("=", "+", "-", "@", "\t", "\r"),  # how a text begins that a spreadsheet would run
+    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),  # the same in full width
+)
 _NARROWEST = 8  # columns of a name that is cut
 _SHORTEST_BAR, _LONGEST_BAR = 4, 20
 _BAR, _EIGHTHS = "█", ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")

@@ -137,3 +137,10 @@ def test_a_host_whose_clock_is_wrong_does_not_confuse_the_ledgers(
 def test_verifying_a_folder_shows_progress(cli: Cli, run: Path, folder: str) -> None:
     archived(cli, run, folder)
     assert " MB done\n" in cli("verify", folder, "--progress").err
+
+
+def test_a_report_about_a_folder(cli: Cli, run: Path, folder: str, here: Path) -> None:
+    url = archived(cli, run, folder)
+    assert cli("verify", "--report", "report.csv", folder).code == 0
+    row = (here / "report.csv").read_text().splitlines()[1]
+    assert row.startswith(f'"{url}","good","unchanged since it was closed, and complete",')

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from runcard.cli import declare
 from runcard.cli.cluster_options import declared_cluster_options
 from runcard.cli.exit_codes import ExitCode, code_for_severity
-from runcard.cli.printing import say_done, say_json
+from runcard.cli.printing import say_done, say_json, say_note
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
     from runcard.operations.checks.pin import PinCheck
+    from runcard.operations.checks.report_file import ReportFile
 
 
 @declare.command("verify")
@@ -69,6 +70,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Compare the inputs of runs with the files as they are now. Those that are changed, gone or cannot be checked are warnings: they are not part of a record.",
 )
+@declare.option(
+    "--report",
+    metavar="FILE",
+    type="PATH",
+    help="Also write a table for people without runcard to FILE, which ends with .html, .csv or .md.",
+)
 @declare.progress_option
 @declare.json_option
 @declared_cluster_options
@@ -84,6 +91,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     require_timestamp: bool,
     proof: str | None,
     inputs: bool,
+    report: str | None,
     shows_progress: bool,
     as_json: bool,
 ) -> int:
@@ -108,6 +116,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
         read_pins(pin)  # one that cannot be read stops the work before it begins
+    file = None if report is None else _report_file(report)
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
     requirements = Requirements(
@@ -121,7 +130,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         proof,
     )
     total = VerifySummary(lists_records=as_json)
-    report = VerifyReport(batch, signers)
+    screen = VerifyReport(batch, signers)
+    sinks = [each for each in (total, screen, file) if each is not None]
     results = verify(
         *paths,
         progress=bar.advance,
@@ -131,18 +141,37 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         ledgers=as_json,
     )
     for judgement in judge_all(paths, batch.over(results), requirements):
-        total.add(judgement)
-        report.add(judgement)
+        for each in sinks:
+            each.add(judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
     for judgement in map(Judgement, pinned.results if pinned else ()):
-        total.add(judgement)
-        report.add(judgement)
+        for each in sinks:
+            each.add(judgement)
     if as_json:
         say_json(total.to_dict(pinned))
-        return _code(code_for_severity(total.severity), pinned)
-    if pinned is not None:
-        _add_pins(batch, pinned)
-    return report.finish(total.tally)
+        code = _code(code_for_severity(total.severity), pinned)
+    else:
+        if pinned is not None:
+            _add_pins(batch, pinned)
+        code = screen.finish(total.tally)
+    if file is not None:
+        trust = {"--signers": signers, "--require": require, "--revoked": revoked, "--tsa-certs": tsa_certs}
+        flags = {
+            "--allow-unsigned-changes": allow_unsigned_changes,
+            "--require-signed-ledger": require_signed_ledger,
+            "--require-timestamp": require_timestamp,
+            "--proof": proof,
+            "--inputs": inputs,
+        }
+        file.write(paths, trust | flags, total.tally)
+        (say_note if as_json else say_done)(f"report written to {file.path}")
+    return code
+
+
+def _report_file(path: str) -> "ReportFile":
+    from runcard.operations.checks.report_file import ReportFile  # noqa: PLC0415 - few write a report
+
+    return ReportFile(path)
 
 
 def _measure(paths: tuple[str, ...]) -> int:

@@ -21,6 +21,7 @@ from runcard.files import printable, shell_word
 from runcard.store.known_stores import forget_store
 
 _FOLDER = "runcard-demo"
+_CHECKS = "verify-run"  # the examples that check a run without runcard
 _EXAMPLES = "runcard-examples"
 _INTERVIEWS = {
     "ada.md": "I keep the books. Every week somebody asks me for an old invoice, and I open forty files to find it.\n",
@@ -66,9 +67,13 @@ def copy_examples(given: str | None) -> int:
     installed = resources.files("runcard").joinpath("examples")
     with resources.as_file(installed) as path:
         source = path if path.is_dir() else path.parents[2] / "examples"  # of a checkout
-        for example in sorted(path for path in source.iterdir() if path.is_file()):  # pip adds __pycache__
-            shutil.copy(example, folder)
-            say(os.path.join(folder, example.name))
+        for place in ("", _CHECKS):
+            target = os.path.join(folder, place)
+            os.makedirs(target, exist_ok=True)
+            for example in sorted(
+                path for path in (source / place).iterdir() if path.is_file()
+            ):  # pip adds __pycache__
+                say(shutil.copy(example, target))
     return ExitCode.OK
 
 
