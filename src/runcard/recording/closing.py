@@ -23,10 +23,11 @@ from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
+from runcard.store.own_starts import RecordStart, is_own_start
 from runcard.store.runs.config_file import remove_config
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.open_journals import find_run_id
-from runcard.store.runs.owner import is_on_other_host, owner_lock, owner_process
+from runcard.store.runs.owner import is_on_other_host, locked_journal, owner_lock, owner_process
 
 _PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
 _LOCK_TIMEOUT = 0.5  # seconds that a lock may outlive its holder
@@ -39,7 +40,8 @@ class CloseResult(NamedTuple):
     status: str  # of the run now
     closed: bool  # whether this call closed it
     reason: str | None = None  # why it was not closed
-    warnings: tuple[str, ...] = ()  # about its signature
+    warnings: tuple[str, ...] = ()  # about its signature, and about what was not stored
+    is_own: bool = False  # whether this user started it, as far as its files prove that
 
 
 def close_dead_run(run: str) -> CloseResult:
@@ -72,11 +74,13 @@ def _close_locked(run: str, *, locks_work: bool) -> CloseResult:
     if result is not None:
         return result
     closer = RunCloser(run)
+    start = RecordStart(layout.store_of(run), str(RunFields(closer.start).run_id), closer.start)
+    is_own = is_own_start(start, locked_journal(run))
     reason = _reason_not_to_close(closer.start, locks_work=locks_work)
     if reason is not None:
         return CloseResult(run, "running", closed=False, reason=reason)
     _remove_leftovers(run, closer.start)
-    return CloseResult(run, closer.close()["generation"]["status"], closed=True)
+    return CloseResult(run, closer.close()["generation"]["status"], closed=True, is_own=is_own)
 
 
 def _remove_leftovers(run: str, start: JsonObject) -> None:

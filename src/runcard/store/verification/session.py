@@ -83,12 +83,22 @@ def verify_collection(place: str) -> Verdict:
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
-        first = journal.entries[0].line["prev"] if journal.entries else None
         findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
-            for fault in chain.check(journal, "", first=first).faults
+            for fault in chain.check(journal, *_names_of(place, journal)).faults
         ]
     return Verdict(tuple(findings))
+
+
+def _names_of(place: str, journal: chain.Journal) -> list[str]:
+    """The names that the chains of a session begin with which is not complete: its own, and that of the open one."""
+    own = layout.collected_name(place) or ""
+    stated = [_payload_of(entry.line, SESSION_STARTED).get("directory") for entry in journal.entries[:1]]
+    return [own, *(name for name in stated if isinstance(name, str) and _is_same_session(name, own))]
+
+
+def _is_same_session(name: str, other: str) -> bool:
+    return session_id_in(name) is not None and session_id_in(name) == session_id_in(other)
 
 
 def _faults_under_any_name(scan: JournalScan) -> list[chain.ChainFault]:

@@ -174,11 +174,10 @@ def _is_dead(run: str) -> bool:
 
 
 def _leftovers(store: str) -> Iterator[StoreLeftover]:
-    for path in layout.open_collections(store):
-        if layout.is_live_session(path) or layout.is_new_live_session(path):
-            continue
-        if is_abandoned(os.path.join(path, layout.AUDIT)) and _is_old(path):
-            yield StoreLeftover(path, "a collection was interrupted: the next `runcard collect` removes it")
+    for name in sorted(list_own(store, layout.collections(store))):
+        path = os.path.join(layout.collections(store), name)
+        if (about := _session_leftover(path)) is not None and _is_old(path):
+            yield StoreLeftover(path, about)
     own = layout.own_folder(store)
     if not os.path.isdir(own):
         return
@@ -193,6 +192,19 @@ def _leftovers(store: str) -> Iterator[StoreLeftover]:
         if not is_at_work:
             path = layout.open_mark(os.path.join(store, name))
             yield StoreLeftover(path, "the events of a run whose directory is gone: see `runcard verify`")
+
+
+def _session_leftover(path: str) -> str | None:
+    """What an entry of `.open/` is that a killed command left; None for one that is at work, or is an open session."""
+    if layout.closing_of(path) is not None and not os.path.isdir(path):
+        return f"a session that may not be in the ledger: `{_BY_CLOSE}` adds it"
+    if not os.path.isdir(path) or os.path.islink(path) or layout.is_live_session(path):
+        return None
+    if not os.listdir(path) or layout.is_new_live_session(path):
+        return f"the rest of a closed session: `{_BY_CLOSE}` removes it"
+    if is_abandoned(os.path.join(path, layout.AUDIT)):
+        return f"a collection was interrupted: `{_BY_CLOSE}` removes it"
+    return None
 
 
 def _is_old(path: str) -> bool:
