@@ -128,6 +128,8 @@ def _close(run: str, *, is_named: bool, trust: bool) -> "CloseResult":
     try:
         return close_one(run, even_detached=is_named, trust=trust)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            raise  # the current directory was removed
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
 
 

@@ -10,6 +10,7 @@ from runcard.recording.closing import CloseResult, close_dead_run
 from runcard.recording.record_signature import sign_at_closing
 from runcard.store import layout
 from runcard.store.find_record import is_other_directory, open_record
+from runcard.store.runs.config_file import remove_left_configs
 from runcard.store.runs.directory import open_runs
 
 
@@ -61,10 +62,11 @@ def _directory(run: str) -> str:
 
 
 def finish_interrupted(store: str) -> list[str]:
-    """Finish or remove what killed commands left of the sessions of a store; a message for each."""
+    """Finish or remove what killed commands left of the sessions of a store, and outside of stores; a message for each."""
     from runcard.store.sessions.recovery import recover_sessions  # noqa: PLC0415 - few stores have sessions
 
-    return list(recover_sessions(store, Clock().timestamp)) if os.path.isdir(store) else []
+    sessions = list(recover_sessions(store, Clock().timestamp)) if os.path.isdir(store) else []
+    return [*sessions, *remove_left_configs()]
 
 
 def find_unclosed_runs(store: str) -> list[str]:

@@ -21,7 +21,9 @@ from runcard.store.own_directories import list_own
 from runcard.store.record import DirectoryRecord
 from runcard.store.runs.directory import lost_runs
 from runcard.store.runs.owner import is_abandoned
-from runcard.store.sessions.live import INTERRUPTED, live_state
+from runcard.store.sessions.live import DETACHED, INTERRUPTED, live_state
+from runcard.store.sessions.live_start import read_live_start
+from runcard.store.sessions.own_paths import is_own_session
 from runcard.store.stores_at_hand import stores_at_hand
 
 _MOST_ENTRIES = 10_000  # files of all stores that are looked at for their sizes
@@ -57,6 +59,9 @@ class StoreState:
     dead_runs: list[str] = field(default_factory=list)
     open_sessions: list[str] = field(default_factory=list)
     dead_sessions: list[str] = field(default_factory=list)
+    unproven_sessions: list[str] = field(
+        default_factory=list
+    )  # that can be closed, and may be somebody else's
     leftovers: list[StoreLeftover] = field(default_factory=list)
     problem: str | None = None
 
@@ -72,6 +77,7 @@ class StoreState:
             "dead_runs": self.dead_runs,
             "open_sessions": self.open_sessions,
             "dead_sessions": self.dead_sessions,
+            "unproven_sessions": self.unproven_sessions,
             "leftovers": [leftover._asdict() for leftover in self.leftovers],
             "problem": self.problem,
         }
@@ -157,8 +163,12 @@ def _find_open_runs(state: StoreState) -> None:
         if os.path.isdir(run) and not os.path.islink(run):
             (state.dead_runs if _is_dead(run) else state.open_runs).append(run)
     for session in layout.live_sessions(state.path):
-        is_dead = live_state(session)[0] == INTERRUPTED
-        (state.dead_sessions if is_dead else state.open_sessions).append(session)
+        status, remark = live_state(session)
+        (state.dead_sessions if status == INTERRUPTED else state.open_sessions).append(session)
+        if (status == INTERRUPTED or remark == DETACHED) and not is_own_session(
+            session, read_live_start(session)
+        ):
+            state.unproven_sessions.append(session)
 
 
 def _is_dead(run: str) -> bool:
