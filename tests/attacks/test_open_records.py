@@ -21,6 +21,7 @@ from runcard.operations.runs.close import close_one
 from runcard.operations.sessions.shell_session import join_session, start_session
 from runcard.operations.signatures.keygen import keygen
 from runcard.store import layout
+from runcard.store.runs.config_file import remove_config, write_config
 
 TEXT = "the victim's own text"
 REASON = "was not stored: it is not known that you named it"
@@ -325,6 +326,34 @@ def test_a_copy_of_my_open_run_is_not_signed(cli: Cli, here: Path, alice_signs: 
     shutil.copytree(here / "kept", here / "outputs")
     assert cli("close", run).code == 2
     assert signature_of(cli, run, alice_signs) != 0
+
+
+def test_my_run_that_is_put_back_after_it_was_closed_is_not_signed(
+    cli: Cli, here: Path, alice_signs: Path
+) -> None:
+    """Even with the number of its file, which may be in use again."""
+    run = die(here)
+    mark = here / "outputs" / ".runcard" / "open" / run.name
+    os.link(mark, here / "kept")
+    assert cli("close").code == 0
+    shutil.rmtree(run)
+    run.mkdir()
+    os.link(here / "kept", mark)
+    assert cli("close", run).code == 2
+    assert signature_of(cli, run, alice_signs) != 0
+
+
+@pytest.mark.usefixtures("alice_signs")
+def test_a_strangers_run_with_an_id_of_mine_leaves_my_files(here: Path, as_user: As) -> None:
+    as_user("mallory")
+    run = die(here)
+    as_user("alice")
+    run_id = json.loads((run / "metadata.json").read_bytes())["generation"]["run_id"]
+    remove_config(run_id)
+    path = Path(write_config(run_id, {"a": 1}))
+    assert close_one(str(run)).closed
+    assert path.exists()
+    remove_config(run_id)
 
 
 @pytest.mark.usefixtures("alice_signs")
