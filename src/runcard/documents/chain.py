@@ -193,9 +193,9 @@ class ChainCheck(NamedTuple):
     withheld: tuple[JournalEntry, ...]  # lines without their payload
 
 
-def check(journal: Journal, record_id: str, *earlier_ids: str, first: str | None = None) -> ChainCheck:
+def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
-    chains = ChainChecker(record_id, first=first, earlier_ids=earlier_ids)
+    chains = ChainChecker(record_id, first=first)
     faults = [unparsed(number) for number in journal.damaged]
     for entry in journal.entries:
         faults += chains.add(entry)

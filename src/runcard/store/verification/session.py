@@ -85,20 +85,19 @@ def verify_collection(place: str) -> Verdict:
         journal = read_journal(path)
         findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
-            for fault in chain.check(journal, *_names_of(place, journal)).faults
+            for fault in _faults_of_each_writer(journal)
         ]
     return Verdict(tuple(findings))
 
 
-def _names_of(place: str, journal: chain.Journal) -> list[str]:
-    """The names that the chains of a session begin with which is not complete: its own, and that of the open one."""
-    own = layout.collected_name(place) or ""
-    stated = [_payload_of(entry.line, SESSION_STARTED).get("directory") for entry in journal.entries[:1]]
-    return [own, *(name for name in stated if isinstance(name, str) and _is_same_session(name, own))]
-
-
-def _is_same_session(name: str, other: str) -> bool:
-    return session_id_in(name) is not None and session_id_in(name) == session_id_in(other)
+def _faults_of_each_writer(journal: chain.Journal) -> Iterator[chain.ChainFault]:
+    """The faults in the chains of a journal, each from its first line on: that of an open session begins with its name."""
+    yield from map(chain.unparsed, journal.damaged)
+    writers: dict[str, list[chain.JournalEntry]] = {}
+    for entry in journal.entries:
+        writers.setdefault(entry.line["writer"], []).append(entry)
+    for entries in writers.values():
+        yield from chain.check(chain.Journal(entries), "", first=entries[0].line["prev"]).faults
 
 
 def _faults_under_any_name(scan: JournalScan) -> list[chain.ChainFault]:
