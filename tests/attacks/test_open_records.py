@@ -152,6 +152,21 @@ def test_a_session_of_a_program_that_was_killed_is_closed_with_its_files(
     assert len(list((here / "artifacts").glob("2*/instances/*/workspace/thesis.txt"))) == 1
 
 
+def test_without_a_key_a_session_says_so_at_its_start(
+    cli: Cli, here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "file"))
+    started = cli("session", "start", "team-1")
+    assert (started.code, "runcard close --trust team-1" in started.err) == (0, True)
+    join_session("team-1").start_instance("coder", workspace=home)
+    with runcard.Session("team-2", strict=True) as session:  # a program knows what it has named
+        session.start_instance("coder", workspace=home)
+    assert cli("close", "team-1").code == 2
+    assert len(list((here / "artifacts").glob("2*-team-2/instances/*/workspace/thesis.txt"))) == 1
+    assert len(list((here / "artifacts").glob("2*-team-1/instances/*/workspace"))) == 0
+
+
 def test_a_copy_of_my_open_session_is_not_mine(cli: Cli, here: Path, home: Path, as_user: As) -> None:
     """It was committed while it was open, or somebody else kept it: the same session at the same path."""
     as_user("alice")

@@ -69,7 +69,9 @@ def test_a_session_that_cannot_be_closed_stays_open_and_is_closed_when_there_is_
 
 
 @pytest.mark.parametrize("repair", ["finish", "close"])
-def test_an_end_from_a_shell_that_found_no_room_is_repeated_or_closed(cli: Cli, small: Path, repair: str) -> None:
+def test_an_end_from_a_shell_that_found_no_room_is_repeated_or_closed(
+    cli: Cli, small: Path, repair: str
+) -> None:
     store = small / "artifacts"
     start_session("team-1", artifacts=str(store))
     join_session("team-1", str(store)).start_instance("worker").log("hello")

@@ -36,6 +36,7 @@ from runcard.store import layout
 from runcard.store.sessions.directory import Modes, store_of
 from runcard.store.sessions.live import find_live
 from runcard.store.sessions.live_start import read_live_start
+from runcard.store.sessions.own_paths import is_own_session
 from runcard.store.sessions.recovery import recover_sessions
 
 _LOG_BLOCK = 1 << 20  # bytes
@@ -64,6 +65,11 @@ def start_session(
     )
     events = begin_session(options)
     return SessionLink(events.path, options.session_id, None)
+
+
+def is_unproven(link: SessionLink) -> bool:
+    """Whether nobody will be able to tell that this user has started the session."""
+    return not is_own_session(link.path, read_live_start(link.path))
 
 
 def join_session(word: str | None, artifacts: str | None = None) -> JoinedSession:
