@@ -46,9 +46,7 @@ def command(runs: tuple[str, ...], outputs: str | None, trust: bool, as_json: bo
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
     if trust and not runs:
-        raise UsageError(
-            "--trust is about no run", hint="name those that are yours: runcard close --trust RUN"
-        )
+        raise UsageError("--trust is about no run", hint="name what is yours: runcard close --trust @latest")
     outputs_given = outputs is not None
     settings = read_settings({OUTPUTS: outputs})
     outputs = settings[OUTPUTS]
