@@ -60,13 +60,14 @@ def layout_live(here: Path) -> Path:
     return here / "artifacts" / ".open" / "team-1"
 
 
-def record_session(store: Path, workspace: Path, output: Path | None = None) -> str:
-    """Start a session with one agent that names these files; the id of the agent."""
+def record_session(
+    store: Path, workspace: Path, output: Path | None = None, agent_id: str = "coder-1"
+) -> None:
+    """Start a session with one agent that names these files."""
     start_session("team-1", artifacts=str(store))
     session = join_session("team-1", str(store))
     output = output or workspace / "transcript.log"
-    agent = session.start_instance("coder", workspace=workspace, output=output, instance_id="coder-1")
-    return agent.id
+    session.start_instance("coder", workspace=workspace, output=output, instance_id=agent_id)
 
 
 def kill_owner(live: Path) -> None:
@@ -173,6 +174,7 @@ def test_a_copy_of_my_open_session_is_not_mine(cli: Cli, here: Path, home: Path,
     record_session(here / "artifacts", home)
     live = layout_live(here)
     shutil.copytree(live, here / "kept")
+    os.link(live / "events.jsonl", here / "original")  # its number is not free
     assert cli("close", "team-1").code == 0
     (stored,) = (here / "artifacts").glob("2*")
     shutil.rmtree(stored)
@@ -187,6 +189,7 @@ def test_the_codes_in_a_closed_session_are_worth_nothing(
     as_user("alice")
     record_session(here / "artifacts", home)
     start = (layout_live(here) / "session.json").read_bytes()
+    os.link(layout_live(here) / "events.jsonl", here / "original")  # its number is not free
     assert cli("close", "team-1").code == 0
     (stored,) = (here / "artifacts").glob("2*")
     lines = (stored / "audit.jsonl").read_bytes().splitlines(keepends=True)
@@ -201,7 +204,7 @@ def test_the_codes_in_a_closed_session_are_worth_nothing(
     assert_nothing_taken(here / "artifacts")
 
 
-@pytest.mark.parametrize("change", ["path", "agent", "session", "none"])
+@pytest.mark.parametrize("change", ["path", "agent", "session", "none", "earlier"])
 def test_a_stranger_adds_an_agent_to_my_session(
     cli: Cli, here: Path, home: Path, as_user: As, change: str
 ) -> None:
@@ -209,28 +212,24 @@ def test_a_stranger_adds_an_agent_to_my_session(
     as_user("alice")
     (here / "work").mkdir()
     (here / "work" / "result.txt").write_text("result\n")
-    record_session(
-        here / "other", home if change == "session" else here / "work", here / "work" / "result.txt"
-    )
+    record_session(here / "other", home, here / "work" / "result.txt", agent_id="coder-2")
     record_session(here / "artifacts", here / "work", here / "work" / "result.txt")
     store = "other" if change == "session" else "artifacts"
-    journal = (here / store / ".open" / "team-1" / "events.jsonl").read_text().splitlines()
-    line = json.loads(journal[1])
+    line = json.loads((here / store / ".open" / "team-1" / "events.jsonl").read_text().splitlines()[1])
     line |= {"writer": "w-00000000", "seq": 1}
-    if change != "session":
+    if change == "earlier":
+        line["timestamp"] = "2020-01-01T00:00:00.000Z"  # than mine, so that it is the one that counts
+    line["instance_id"] = "coder-1" if change == "earlier" else "coder-2"
+    if change not in {"session", "agent"}:
         line["payload"]["workspace"] = str(home)
     if change == "none":
         del line["payload"]["mac"]
-    if change != "agent":
-        line["instance_id"] = "coder-2"
-    else:
-        line["timestamp"] = "2020-01-01T00:00:00.000Z"  # before mine, so that it is the one that counts
     (layout_live(here) / "events.w-00000000.jsonl").write_text(json.dumps(line) + "\n")
     done = cli("close", "team-1")
     assert (done.code, "coder: the workspace was not stored" in done.err) == (2, True)
     assert not [name for name, data in contents(here / "artifacts").items() if TEXT.encode() in data]
-    mine = list((here / "artifacts").glob("2*/instances/coder-1/workspace/result.txt"))
-    assert len(mine) == (change != "agent")
+    copies = [path.parts[-3] for path in (here / "artifacts").glob("2*/instances/*/workspace/result.txt")]
+    assert copies == ([] if change == "earlier" else ["coder-1"])
 
 
 def test_a_link_in_the_place_of_a_log_is_not_followed(cli: Cli, here: Path, home: Path, as_user: As) -> None:
@@ -336,9 +335,8 @@ def test_a_run_that_i_call_my_own_is_signed(cli: Cli, here: Path, alice_signs: P
 def test_a_copy_of_my_open_run_is_not_signed(cli: Cli, here: Path, alice_signs: Path) -> None:
     """It was committed while it was open: what somebody adds to it and gives back is not mine."""
     run = die(here)
-    shutil.copytree(here / "outputs", here / "kept")
-    shutil.rmtree(here / "outputs")
-    shutil.copytree(here / "kept", here / "outputs")
+    (here / "outputs").rename(here / "original")
+    shutil.copytree(here / "original", here / "outputs")
     assert cli("close", run).code == 2
     assert signature_of(cli, run, alice_signs) != 0
 
