@@ -98,7 +98,7 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
             "catalog",
             "settings",
         ),
-        *("installed", "hooks", "catalog", "clients", "extras", "disks", "warnings"),
+        *("installed", "hooks", "catalog", "clients", "extras", "disks", "left_configurations", "warnings"),
     }
 
 

@@ -7,7 +7,8 @@ A session that is started here belongs to no process: it stays open when the ser
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
+from runcard.files import shell_word
 from runcard.mcp_server.paging import MOST_BYTES, page_of_items
 from runcard.mcp_server.quoting import NOTICE_OF_NAMES
 from runcard.mcp_server.tools import (
@@ -101,7 +102,16 @@ def collect_team_artifacts(call: ToolCall, team_session_id: str) -> JsonObject:
         call.report(amount.number, amount.total, f"copying {amount.instance}")
 
     try:
-        answer = collect_team(team_session_id, progress=report).to_dict()
+
+        def confine(path: str) -> str:
+            """The path again before it is copied: a SPEC or an open session may name any."""
+            try:
+                return call.scope.project.path(path)
+            except StoreError as error:
+                hint = f"it can be stored from a shell: runcard collect {shell_word(team_session_id)}"
+                raise StoreError(error.message, hint=hint) from error
+
+        answer = collect_team(team_session_id, progress=report, confine=confine).to_dict()
     except RuncardError as error:
         failure = failure_dict(error, {"team_session_id": team_session_id}) | {"hint": error.full_hint}
         failure["findings"] = failure.get("findings", [])[:_MOST_ERRORS]

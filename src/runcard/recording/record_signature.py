@@ -49,9 +49,12 @@ def _load_signer(path: str | None) -> "Signer":
     return load_signer(path)
 
 
-def sign_at_closing(record: str, settings: Settings | None = None) -> list[str]:
-    """Sign a record that was just closed, if the settings say so; the warning if that failed."""
-    return _sign_if_set(record, settings, "closed", None)
+def sign_at_closing(record: str, settings: Settings | None = None, *, is_own: bool = True) -> list[str]:
+    """Sign a record that was just closed, if the settings say so; the warning if that failed.
+
+    One that is not known to be this user's own is not signed: that would vouch for what somebody else wrote.
+    """
+    return _sign_if_set(record, settings, "closed", None, is_own=is_own)
 
 
 def sign_amended(record: str, added: "Collection[str]") -> list[str]:
@@ -68,10 +71,17 @@ def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
 
 
 def _sign_if_set(
-    record: str, settings: Settings | None, done: str, added: "Collection[str] | None"
+    record: str,
+    settings: Settings | None,
+    done: str,
+    added: "Collection[str] | None",
+    *,
+    is_own: bool = True,
 ) -> list[str]:
     try:
         signing = signing_settings(settings or read_settings())
+        if signing is not None and not is_own:
+            raise StoreError("it is not known that you recorded it", hint="look at it first")
     except RuncardError as error:
         return [_warning(record, error, done)]
     return [] if signing is None else _sign_or_warn(record, signing, done, added)

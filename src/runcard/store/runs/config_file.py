@@ -2,23 +2,36 @@
 
 They hold the values that the user gave, secrets included. So they are not a part of the record: they are in memory if the
 system has a directory for that, only their owner can read them, and they are removed when the command has ended. If runcard
-is killed, the process that closes the run removes them.
+is killed, the process that closes the run removes them, and `runcard close` those of all runs. While runcard works for the
+command, it holds their locks.
 
 Invariant: the name of a file contains the id of the run, so that it is never taken for the file of another run.
 """
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
+import time
+from collections.abc import Iterator
+from stat import S_ISREG
 
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError
-from runcard.files import is_safe_id, read_regular, write_all
+from runcard.files import is_safe_id, printable, read_regular, write_all
+from runcard.files.temporary_files import HOUR
+from runcard.files.user_folders import is_own
+from runcard.store.journal import try_lock
 
 VARIABLE = "RUNCARD_CONFIG"
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FORM = r"runcard-(config|settings)-[A-Za-z0-9._-]+\.json"
 _TEMPORARY = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - the file is new, and private
+
+
+_held: dict[str, int] = {}  # descriptors of the files that this process wrote, with their locks
 
 
 def write_config(run_id: str, configuration: JsonObject) -> str:
@@ -44,10 +57,12 @@ def _write(name: str, data: bytes) -> str:
         except OSError as error:
             problem = error
             os.unlink(path)
-        else:
-            return path
-        finally:
             os.close(descriptor)
+            continue
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _held[path] = descriptor
+        return path
     raise problem
 
 
@@ -69,6 +84,39 @@ def remove_config(run_id: str) -> None:
         for path in (*_paths(_name(run_id)), *_paths(_name(run_id, "settings"))):
             with contextlib.suppress(OSError):
                 os.unlink(path)
+            if (descriptor := _held.pop(path, None)) is not None:
+                os.close(descriptor)
+
+
+def left_configs() -> Iterator[str]:
+    """The files of this user that a killed runcard left: nobody holds their lock, and they are an hour old."""
+    for folder in dict.fromkeys(os.path.dirname(path) for path in _paths("any")):
+        with contextlib.suppress(OSError):
+            names = [name for name in os.listdir(folder) if re.fullmatch(_FORM, name)]
+            yield from (path for name in sorted(names) if _is_left(path := os.path.join(folder, name)))
+
+
+def _is_left(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+        if not S_ISREG(status.st_mode) or not is_own(status) or time.time() - status.st_mtime < HOUR:
+            return False
+        descriptor = try_lock(path, shared=True)
+    except OSError:
+        return False
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
+
+
+def remove_left_configs() -> list[str]:
+    """Remove these files; a message for each."""
+    removed = []
+    for path in left_configs():
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            removed.append(f"removed the configuration of a killed run: {printable(path)}")
+    return removed
 
 
 def _paths(name: str) -> list[str]:
