@@ -373,6 +373,77 @@ def test_frequent_events_do_not_import_a_long_session_again_and_again(
 
 
 @pytest.mark.usefixtures("quiet")
+def test_what_became_of_a_session_with_many_files_is_read_back(work: Path, home: Path) -> None:
+    session_with_sub_agent(home / ".claude")
+    folder = transcript(home).with_suffix("") / "tool-results"
+    folder.mkdir(parents=True)
+    for number in range(700):
+        (folder / f"{number:04}-{'x' * 60}.txt").write_text("a result")
+    note(home, "Stop")
+    catch_up_session(NAME)
+    found, outcome = read_note(NAME), read_result(NAME)
+    assert found is not None
+    assert outcome is not None
+    assert (outcome.action, is_pending(found, outcome)) == ("imported", False)
+    (folder / "another.txt").write_text("a result")
+    assert is_pending(found, outcome)
+    assert only(work)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_link_in_place_of_the_folder_of_a_session_is_not_followed(home: Path, tmp_path: Path) -> None:
+    session_with_sub_agent(home / ".claude")
+    elsewhere = tmp_path / "disk"
+    elsewhere.mkdir()
+    folder = transcript(home).with_suffix("")
+    if folder.exists():
+        folder.rename(tmp_path / "moved")
+    folder.symlink_to(elsewhere)
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    before = found.files_digest()
+    (elsewhere / "other").write_text("of nobody's session")
+    assert found.files_digest() == before
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_files_of_a_session_are_looked_at_up_to_a_limit(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_with_sub_agent(home / ".claude")
+    folder = transcript(home).with_suffix("") / "zz"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number:02}").write_text("")
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    looked: list[str] = []
+    look = os.lstat
+    monkeypatch.setattr("runcard.agent_setup.notes._MOST_FILES", 10)
+    with monkeypatch.context() as counting:
+        counting.setattr(os, "lstat", lambda path, **more: looked.append(str(path)) or look(path, **more))
+        found.files_digest()
+    assert len([path for path in looked if path.startswith(str(home))]) < 20
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(
+    "facts",
+    ['"cwd": "/home/\\ud800"', '"cwd": "/home/u", "tool_input": {"n": ' + "7" * 5000 + "}"],
+)
+def test_an_event_with_odd_values_is_noted(home: Path, facts: str) -> None:
+    path = json.dumps(str(transcript(home)))
+    data = f'{{"session_id": "{FIRST}", "transcript_path": {path}, {facts}}}'
+    hook_note.note("claude-code", "Stop", data.encode())
+    found = read_note(NAME)
+    assert found is not None
+    assert (found.event, found.transcript) == ("Stop", str(transcript(home)))
+    assert found.folder.startswith("/home/")
+
+
+@pytest.mark.usefixtures("quiet")
 def test_a_hostile_folder_cannot_change_what_is_run(work: Path, home: Path) -> None:
     session_with_sub_agent(home / ".claude")
     (work / "runcard").mkdir()
