@@ -421,9 +421,14 @@ def test_the_files_of_a_session_are_looked_at_up_to_a_limit(
     assert found is not None
     looked: list[str] = []
     look = os.lstat
+
+    def counted(path: str, **more: Any) -> os.stat_result:
+        looked.append(str(path))
+        return look(path, **more)
+
     monkeypatch.setattr("runcard.agent_setup.notes._MOST_FILES", 10)
     with monkeypatch.context() as counting:
-        counting.setattr(os, "lstat", lambda path, **more: looked.append(str(path)) or look(path, **more))
+        counting.setattr(os, "lstat", counted)
         found.files_digest()
     assert len([path for path in looked if path.startswith(str(home))]) < 20
 
