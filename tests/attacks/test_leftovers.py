@@ -96,6 +96,31 @@ def record(store: Path, size: int = 0) -> Path:
     return Path(run.path)
 
 
+# Deleting
+
+
+def test_a_deletion_that_was_killed_is_seen_and_finished_by_the_same_command(here: Path) -> None:
+    gone, kept = record(here / "outputs", 3000), record(here / "outputs")
+    command = stopped_at(here, "outputs/.runcard/pruned-*", "rm", str(gone), "--yes")
+    assert runcard(here, "verify", "outputs").returncode == 0  # it is at work
+    command.kill()
+    assert not gone.exists()
+    seen = runcard(here, "verify", "outputs")
+    assert seen.returncode == 2
+    assert "the content of a deleted record is still here" in seen.stdout + seen.stderr
+    assert f"`runcard rm outputs/{gone.name}`" in seen.stdout + seen.stderr
+    os.utime(command.place, (LONG_AGO, LONG_AGO))
+    assert f"runcard rm outputs/{gone.name}" in runcard(here, "doctor").stdout
+    assert runcard(here, "rm", "outputs/2020-01-01_000000", "--yes").returncode == 1
+    assert command.place.exists()  # another word
+    for word, code in ((gone.name, 0), (f"outputs/{gone.name}", 1)):
+        done = runcard(here, "rm", word, "--yes")
+        assert done.returncode == code, done.stderr
+        assert not command.place.exists()
+    assert kept.exists()
+    assert runcard(here, "verify", "outputs").returncode == 0
+
+
 # Bundles
 
 RECORDS = """

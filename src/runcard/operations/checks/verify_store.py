@@ -28,7 +28,7 @@ from runcard.store.ledger_index import LedgerIndex, RecordKeys
 from runcard.store.record import DirectoryRecord, Progress, hint_about_file
 from runcard.store.signatures import read_ledger_signatures
 from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
-from runcard.store.verification.lost_runs import verify_open_marks
+from runcard.store.verification.lost_runs import verify_open_marks, verify_removals
 
 if TYPE_CHECKING:
     from runcard.operations.checks.verify_archives import ArchivesCheck
@@ -289,6 +289,7 @@ class _StoreCheck:
             self._findings += verify_ledgers(index, self._present, archived)
             self._check_signatures(index, archived)
         self._findings += verify_open_marks(self._store)
+        self._findings += verify_removals(self._store)
         self._findings += _missing_ledger(self._store, self._closed, self._heads)
         self._findings += archives.outside_archives() if archives else ()
 

@@ -34,9 +34,11 @@ def has_all(stored: Lines, now: Lines) -> bool:
             earlier[key] = record
     for line in now() if earlier else ():
         record = _parsed(line)
-        if (key := _key(record)) is not None and (before := earlier.pop(key, None)) is not None:
-            if not (_is_continued(before, record) or _is_continued(before, _parsed(_masked(line)))):
-                return False
+        before = earlier.pop(_key(record) or "", None)
+        if before is not None and not any(
+            _is_continued(before, each) for each in (record, _parsed(_masked(line)))
+        ):
+            return False
     return not earlier
 
 
