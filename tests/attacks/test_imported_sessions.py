@@ -70,6 +70,46 @@ def test_a_longer_session_in_another_database_replaces_nothing(cli: Cli, here: P
     assert actions(cli, "opencode", made.path) == (0, ["unchanged"])
 
 
+def test_a_database_that_computes_what_it_has_is_not_read(cli: Cli, here: Path) -> None:
+    made = database(here / "opencode", "the truth")
+    made.execute(
+        "ALTER TABLE message ADD COLUMN extra text GENERATED ALWAYS AS (printf('%.*c', 1000000, 'x'))"
+    )
+    result = cli("import", "opencode", made.path)
+    assert "the table message has computed columns" in result.out + result.err
+
+
+def test_a_long_chain_of_parents_ends_with_an_error(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an index, each step up or down reads the whole table."""
+    monkeypatch.setattr("runcard.transcripts.opencode.database._FEWEST_STEPS", 2_000_000)
+    made = database(here / "opencode", "the truth")
+    made.execute("DROP INDEX session_parent_idx")
+    made.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+        " INSERT INTO session SELECT 'ses_' || i, 'p', 'ses_' || (i - 1), '/x', 't', '1', NULL, 'a', NULL, i, i FROM n"
+    )
+    result = cli("import", "opencode", made.path)
+    assert "more work than its size justifies" in result.out + result.err
+
+
+def test_doctor_reads_only_so_much_of_a_database(
+    cli: Cli, here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.setattr("runcard.transcripts.opencode.database._FEWEST_STEPS", 1_000_000)
+    made = OpenCodeDatabase(home / "data/opencode")
+    made.execute("DROP TABLE session")
+    made.execute(
+        "CREATE VIEW session AS WITH RECURSIVE n(id, parent_id) AS (SELECT 1, NULL UNION ALL SELECT id + 1, NULL FROM n WHERE id < 20000000)"
+        " SELECT max(id) AS id, NULL AS parent_id FROM n"
+    )
+    result = cli("doctor", "--json")
+    assert "the database cannot be read: interrupted" in result.out, here
+
+
 def claude(file: Path, *messages: str, session: str = "11111111-1111-4111-8111-111111111111") -> Path:
     lines: list[dict[str, Any]] = [
         {

@@ -15,7 +15,6 @@ from runcard.signing.private_keys import Signer
 from runcard.store import layout
 from runcard.store.ledger import Ledger
 from runcard.store.ledger_index import LedgerIndex
-from runcard.store.locks import lock_folder
 from runcard.store.own_directories import own_entry
 from runcard.store.signatures import read_ledger_signatures, with_signature
 from runcard.store.verification.ledger_signatures import LedgerPrefixes, LedgerSignatureCheck
@@ -80,7 +79,7 @@ def _signed(path: str, index: LedgerIndex, signer: Signer) -> SignedStoreResult:
     payload = make_ledger_statement(ends, str(signer.public_key), result.signed_at)
     file, line = layout.ledger_signatures(path), sign_statement(payload, signer).to_line()
     try:
-        with lock_folder(layout.own_folder(path)), own_entry(path, file) as (own, name):
+        with own_entry(path, file) as (own, name):  # locked, with the ledger
             remove_temporary_files_in(own, of={name}, age=0)  # of a command that was killed
             write_atomic(file, with_signature(signatures, line), follow=False)
     except OSError as error:
