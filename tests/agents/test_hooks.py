@@ -21,6 +21,7 @@ from runcard.agent_setup.tools import SETUPS
 from runcard.operations.agents.catch_up import catch_up, catch_up_session
 from runcard.operations.agents.install import own_commands
 from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.store.remove_tree import remove_tree
 from sessions.importing.sample_sessions import (
     FIRST,
     FORK,
@@ -405,6 +406,25 @@ def test_a_link_in_place_of_the_folder_of_a_session_is_not_followed(home: Path, 
     before = found.files_digest()
     (elsewhere / "other").write_text("of nobody's session")
     assert found.files_digest() == before
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_folder_of_a_session_can_be_deep(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_with_sub_agent(home / ".claude")
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    before = found.files_digest()
+    folder = transcript(home).with_suffix("")
+    folder.mkdir(exist_ok=True)
+    with monkeypatch.context() as inside:
+        inside.chdir(folder)
+        for _ in range(1500):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("x").write_text("")
+    assert found.files_digest() != before
+    remove_tree(str(folder))  # that of Python may be too deep for pytest
 
 
 @pytest.mark.usefixtures("quiet")

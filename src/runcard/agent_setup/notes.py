@@ -17,7 +17,8 @@ from typing import Any
 from runcard.agent_setup.hook_note import notes_folder
 from runcard.agent_setup.tools import END_EVENTS
 from runcard.digests import sha256_bytes
-from runcard.files import read_regular, write_atomic
+from runcard.errors import RuncardError
+from runcard.files import FileKind, read_regular, walk, write_atomic
 
 _NOTE, _DONE, _LOCK = ".note", ".done", ".lock"
 _LARGEST = 1 << 16
@@ -62,9 +63,10 @@ class HookNote:
         folder = self.transcript.removesuffix(".jsonl")
         if folder == self.transcript or os.path.islink(folder):
             return
-        for parent, folders, names in os.walk(folder):
-            folders.sort()
-            yield from (os.path.join(parent, name) for name in sorted(names))
+        with contextlib.suppress(RuncardError):  # most sessions have no folder
+            for path, kind in walk(folder, on_error=lambda *_: None):
+                if kind is not FileKind.DIRECTORY:
+                    yield os.path.join(folder, path)
 
 
 @dataclass(frozen=True)

@@ -217,3 +217,17 @@ def test_a_server_that_refuses_is_not_a_folder_without_old_records(
     refused = cli("prune", folder, "--max-size", "1", "--yes")
     assert refused.code == 1
     assert "expired" in refused.err
+
+
+def test_objects_that_cannot_be_read_have_no_mark(
+    cli: Cli, run: Path, folder: str, server: Server, proxy: ScriptedProxy
+) -> None:
+    """An empty one, and one that these credentials may not read: neither keeps others from being verified."""
+    archived(cli, run, folder)
+    for name in ("empty.index.json", "secret.index.json"):
+        server.put(f"{folder}/2026-01/x/{name}", b"")
+    proxy.fail("GET", "secret.index.json", status=403, code="AccessDenied", times=99)
+    result = cli("verify", folder, "--json")
+    assert result.code in {0, 2}, result.err
+    assert json.loads(result.out)["tally"]["good"] == 1
+    assert cli("prune", folder, "--older-than", "1000d", "--yes").code == 0

@@ -4,6 +4,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ def test_of_several_files_the_worst_counts() -> None:
     )
     assert change(stored, [source(b"a", a), source(b"c", "/p/c.jsonl")]) is Change.REWRITTEN
     assert change([], []) is Change.SAME
+    other = "/elsewhere/a.jsonl"
+    more = compare_sources([entry(b"a", a)], [source(b"a", other), source(b"c", "/p/c.jsonl")], SESSION)
+    assert more == SourceChange(Change.GROWN, elsewhere="a.jsonl")
 
 
 def test_files_with_the_same_name_are_told_apart_by_their_folders() -> None:
@@ -144,6 +148,10 @@ def exported(*records: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
+def copy_of(data: bytes, _: Any) -> io.BytesIO:
+    return io.BytesIO(data)
+
+
 def part(name: str, **data: Any) -> dict[str, Any]:
     return {"table": "part", "id": name, "session_id": SESSION, "data": data}
 
@@ -178,6 +186,17 @@ def test_what_is_written_anew_has_grown_if_every_message_is_still_there(
     files = [source(exported(*now), "/x/opencode.db", messages=len(now))]
     found = compare_sources(stored, files, SESSION, lambda _: io.BytesIO(copy))
     assert found.change is Change[expected], found
+
+
+def test_a_message_that_is_nested_deeply_is_compared_as_well() -> None:
+    def nested(depth: int) -> bytes:
+        return b'{"table":"part","id":"p","data":' + b'{"a":' * depth + b'"x"' + b"}" * (depth + 1) + b"\n"
+
+    for depth in (100, 450, 900, 5000):
+        stored = [entry(nested(depth), path="/x/opencode.db", messages=1) | {"path": "copy"}]
+        files = [source(nested(depth).replace(b'"x"', b'"y"'), "/x/opencode.db", messages=1)]
+        found = compare_sources(stored, files, SESSION, partial(copy_of, nested(depth)))
+        assert found.change is Change.REWRITTEN
 
 
 def test_what_has_grown_at_another_path_is_not_a_continuation() -> None:

@@ -105,7 +105,10 @@ def _key(record: dict[str, Any]) -> str | None:
 
 
 def _is_continued(earlier: dict[str, Any], record: dict[str, Any]) -> bool:
-    return record.get("table", record.get("kind")) in _FACTS or _has(record, earlier)
+    try:
+        return record.get("table", record.get("kind")) in _FACTS or _has(record, earlier)
+    except RecursionError:
+        return False  # nested too deeply to tell
 
 
 def _has(value: object, earlier: object) -> bool:

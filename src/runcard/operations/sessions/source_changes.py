@@ -73,7 +73,9 @@ def compare_sources(
             return _grown_elsewhere(now[0])
     changes = [_compare(entry, source, open_copy) for entry, source in pairs]
     if len(now) > len(stored):
-        changes.append(_GROWN)
+        known = {path for source in now for path in _paths(source)}
+        is_here = not stored or any(_path_in(entry) in known for entry in stored)
+        changes.append(_GROWN if is_here else _grown_elsewhere(now[0]))
     return max(changes, key=lambda each: (each.change, each.elsewhere is not None), default=_SAME)
 
 

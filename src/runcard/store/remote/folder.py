@@ -1,9 +1,10 @@
 """A folder of archives in a bucket: what is in it, by one listing. It can have other folders of archives below it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property, partial
 
+from runcard.errors import RuncardError
 from runcard.parallel.calls import CallThreads
 from runcard.store.ledger import DELETED, LedgerEntry, in_order
 from runcard.store.remote.bucket import ObjectState, bucket_of
@@ -20,6 +21,12 @@ from runcard.store.remote.urls import (
 )
 
 _READERS = 16  # requests at a time
+
+
+def _mark_of(url: ObjectUrl) -> str | None:
+    with suppress(RuncardError):  # an empty object, or one of a program whose objects others may not read
+        return bucket_of(url).upload_id(url)
+    return None
 
 
 class RemoteFolder:
@@ -108,10 +115,9 @@ class RemoteFolder:
         return [self.objects[name] for name in objects_of(archive)[1:] if name in self.objects]
 
     def _marked(self, states: Sequence[ObjectState]) -> list[ObjectState]:
-        """Those of some objects that have the mark of an upload of runcard."""
-        bucket = bucket_of(self.url)
+        """Those of some objects that have the mark of an upload of runcard; one that cannot be read has none."""
         with closing(CallThreads(_READERS)) as threads:
-            calls = [threads.submit(partial(bucket.upload_id, state.url)) for state in states]
+            calls = [threads.submit(partial(_mark_of, state.url)) for state in states]
             marks = [call.result() for call in calls]
         found = zip(states, marks, strict=True)
         return [state for state, mark in found if mark and upload_aside(state.url) in {None, mark}]
