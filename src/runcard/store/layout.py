@@ -313,6 +313,12 @@ def is_aside(name: str) -> bool:
     return name.startswith(("archived-", "pruned-", "restoring-"))
 
 
+def pruned_record(store: str, aside: str) -> str | None:
+    """Where the record was that is deleted under this name, aside; None for another name."""
+    name = aside.removeprefix("pruned-")
+    return None if name in {"", aside} else os.path.join(store, name)
+
+
 def pruned_aside(store: str, name: str) -> str:
     """Where a record goes that is to be deleted, before it is."""
     return os.path.join(store, _STORE, f"pruned-{name}")

@@ -29,7 +29,7 @@ from runcard.store.record import DirectoryRecord, Progress, hint_about_file
 from runcard.store.signatures import read_ledger_signatures
 from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
 from runcard.store.verification.ledgers import repeated_records
-from runcard.store.verification.lost_runs import verify_open_marks
+from runcard.store.verification.lost_runs import verify_open_marks, verify_removals
 
 if TYPE_CHECKING:
     from runcard.operations.checks.verify_archives import ArchivesCheck
@@ -293,6 +293,7 @@ class _StoreCheck:
                 self._findings += repeated_records(index, keys)
             self._check_signatures(index, archived)
         self._findings += verify_open_marks(self._store)
+        self._findings += verify_removals(self._store)
         self._findings += _missing_ledger(self._store, self._closed, self._heads)
         self._findings += archives.outside_archives() if archives else ()
 

@@ -8,6 +8,7 @@ from runcard.documents.ledger_statement import make_ledger_statement
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError
 from runcard.files import failure, printable, shell_word, write_atomic
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.observe.clock import Clock
 from runcard.operations.checks.verify import first_damage, verify
 from runcard.signing.envelope import sign_statement
@@ -15,6 +16,7 @@ from runcard.signing.private_keys import Signer
 from runcard.store import layout
 from runcard.store.ledger import Ledger
 from runcard.store.ledger_index import LedgerIndex
+from runcard.store.own_directories import own_entry
 from runcard.store.signatures import read_ledger_signatures, with_signature
 from runcard.store.verification.ledger_signatures import LedgerPrefixes, LedgerSignatureCheck
 from runcard.store.verification.signature_check import is_cut_line
@@ -96,7 +98,9 @@ def _signed(path: str, index: LedgerIndex, signer: Signer) -> SignedStoreResult:
     payload = make_ledger_statement(ends, str(signer.public_key), result.signed_at)
     file, line = layout.ledger_signatures(path), sign_statement(payload, signer).to_line()
     try:
-        write_atomic(file, with_signature(signatures, line), follow=False)
+        with own_entry(path, file) as (own, name):  # locked, with the ledger
+            remove_temporary_files_in(own, of={name}, age=0)  # of a command that was killed
+            write_atomic(file, with_signature(signatures, line), follow=False)
     except OSError as error:
         raise failure(error, file, "write") from error
     return result

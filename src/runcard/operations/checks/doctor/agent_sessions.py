@@ -18,6 +18,7 @@ from runcard.files import read_regular
 from runcard.operations.checks.doctor.stored_sessions import StoredSessions
 from runcard.transcripts import claude_code, gemini, opencode
 from runcard.transcripts.content import TranscriptFile, UnreadPart
+from runcard.transcripts.opencode.database import limit_work
 from runcard.transcripts.retention import Retention, retention
 from runcard.transcripts.sources import SESSION_TOOLS, own_files
 
@@ -209,6 +210,7 @@ def _in_database(path: str, survey: AgentTranscripts) -> list[str]:
     uri = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection:
+            limit_work(connection, path)
             rows = connection.execute("SELECT id FROM session WHERE parent_id IS NULL").fetchall()
         names = [name for (name,) in rows if isinstance(name, str)]
     except sqlite3.Error as error:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
+from runcard.files import shell_word
 from runcard.files.temporary_files import HOUR, is_temporary_file
 from runcard.operations.checks.show import status_now
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, SettingsError
@@ -33,7 +34,7 @@ _BY_NEXT = {
     "copying-": f"`{_BY_CLOSE}` finishes it",
     "amending-": "the next amendment of the record finishes it",
     "archived-": "the next `runcard archive` finishes it",
-    "pruned-": "the next `runcard prune` finishes it",
+    "pruned-": "the content of a deleted record: `runcard rm {record}` removes it",
     "restoring-": "the next `runcard restore` removes it",
 }
 
@@ -197,7 +198,8 @@ def _leftovers(store: str) -> Iterator[StoreLeftover]:
         if is_temporary_file(name):
             about = "a temporary file: the next run in this store removes it"
         if about is not None and _is_old(path):
-            yield StoreLeftover(path, about)
+            record = layout.pruned_record(store, name) or ""
+            yield StoreLeftover(path, about.format(record=shell_word(record)))
     for name, is_at_work in lost_runs(store):
         if not is_at_work:
             path = layout.open_mark(os.path.join(store, name))
