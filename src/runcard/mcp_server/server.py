@@ -119,7 +119,9 @@ class _Handlers:
                     "start it with: runcard mcp --allow-write",
                 )
             names = ", ".join(self._tools)
-            raise MCPError(_INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}. There are: {names}")
+            raise MCPError(
+                _INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}. There are: {names}"
+            )
         return await self._runner.call_tool(context, tool, dict(params.arguments or {}))
 
     async def list_resources(

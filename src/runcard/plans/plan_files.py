@@ -153,7 +153,8 @@ def read_plan_file(path: str, limits: Limits) -> PlanFile:
     if is_among_plans(os.path.realpath(path)) or detect(plan_file.data or {}) is TESTPLAN:
         return plan_file
     raise StoreError(
-        f"{printable(path)} is not a test plan", hint="pass a Ruby source, or a plan that is listed by: runcard plan list"
+        f"{printable(path)} is not a test plan",
+        hint="pass a Ruby source, or a plan that is listed by: runcard plan list",
     )
 
 
