@@ -126,7 +126,7 @@ def test_no_tool_says_it_outside_of_the_marks(hostile: RubyProject) -> None:
 
 
 def test_the_lists_of_resources_have_no_sentence(hostile: RubyProject) -> None:
-    assert hostile
+    assert hostile.root.is_dir()
     entries, _ = list_resources(ToolCall(Tools().scope), None)
     assert any("IGNORE" in entry.uri for entry in entries)
     for entry in entries:

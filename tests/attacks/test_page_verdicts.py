@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from acceptance.command import RUNCARD
 from runcard.local_http.listener import HttpListener
 from runcard.operations.archives.archive import archive
+from runcard.operations.checks.verify import verify
 from runcard.web import record_fingerprint
 from web.conftest import listener, page, place
 from web.sample_records import SESSION, import_session, record_run
@@ -32,6 +33,11 @@ def _replace(path: Path) -> None:
     copy.write_bytes(path.read_bytes()[::-1])
     shutil.copystat(path, copy)
     copy.rename(path)
+
+
+def _link(run: Path) -> None:
+    (run / "report.md").unlink()
+    (run / "report.md").symlink_to("data.json")
 
 
 def _ledger(run: Path) -> Path:
@@ -69,10 +75,7 @@ _CHANGES: dict[str, Callable[[Path], object]] = {
     "the checksums": lambda run: (run / "SHA256SUMS").write_text(""),
     "an amendment": lambda run: (run / "amendments.jsonl").write_text("{}\n"),
     "a signature": lambda run: (run / "metadata.json.sig").write_text("{}\n"),
-    "a link in place of a file": lambda run: (
-        (run / "report.md").unlink(),
-        (run / "report.md").symlink_to("data.json"),
-    ),
+    "a link in place of a file": _link,
     "the ledger": _rewrite_ledger,
     "a line of the ledger": _forge_entry,
     "the ledger of another host": _ledger_of_another_host,
@@ -156,15 +159,13 @@ def test_of_many_files_it_says_that_it_looks_at_a_part(
 def test_a_change_while_it_is_verified_counts_as_one_after(
     page: TestClient, listener: HttpListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from runcard.web import verification  # noqa: PLC0415
-
-    run, verify = record_run(), verification.verify
+    run = record_run()
 
     def verify_and_change(path: str) -> object:
         found = list(verify(path))
         (Path(path) / "report.md").write_text("other")
         return found
 
-    monkeypatch.setattr(verification, "verify", verify_and_change)
+    monkeypatch.setattr("runcard.web.verification.verify", verify_and_change)
     assert "Intact" in _verify(page, listener, f"/runs/{run.id}")
     assert _OUTDATED in page.get(f"/runs/{run.id}").text

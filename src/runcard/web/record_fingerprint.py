@@ -35,12 +35,12 @@ class _Stamp(NamedTuple):
 class LedgerFingerprint(NamedTuple):
     """A ledger: its file, its size, and the digest of its bytes; None if there are too many."""
 
-    stamp: _Stamp
+    stamp: _Stamp | None
     size: int
     sha256: str | None
 
 
-_NO_LEDGER = LedgerFingerprint((), 0, sha256(b"").hexdigest())
+_NO_LEDGER = LedgerFingerprint(None, 0, sha256(b"").hexdigest())
 
 
 class RecordPlace(NamedTuple):
