@@ -10,7 +10,6 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import shell_word
 from runcard.mcp_server.paging import MOST_BYTES, page_of_items
-from runcard.mcp_server.quoting import NOTICE_OF_NAMES
 from runcard.mcp_server.tools import (
     COUNT,
     FLAG,
@@ -99,7 +98,7 @@ def collect_team_artifacts(call: ToolCall, team_session_id: str) -> JsonObject:
     from runcard.operations.sessions.collect_team import collect_team  # noqa: PLC0415
 
     def report(amount: "CollectionProgress") -> None:
-        call.report(amount.number, amount.total, f"copying {amount.instance}")
+        call.report(amount.number, amount.total, "copying the work of an agent")
 
     try:
 
@@ -125,7 +124,6 @@ def collect_team_artifacts(call: ToolCall, team_session_id: str) -> JsonObject:
         "instances": page.value,
         **page.to_dict(),
         "errors_left_out": left_out,
-        "notice": NOTICE_OF_NAMES,
     }
 
 
