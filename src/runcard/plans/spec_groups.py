@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from runcard.encoding import JsonObject
-from runcard.plans.ruby.rails import singular, underscore
+from runcard.plans.ruby.inflections import singular
+from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.spec_tree import CONTEXT, DESCRIBE, PERMISSIONS, SpecFile, SpecNode
 
 _REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE|HEAD) ", re.IGNORECASE)

@@ -18,7 +18,17 @@ from runcard.plans.branch_evidence import BranchRun, StateKey
 from runcard.plans.example_evidence import ProvenStates, proven_states
 from runcard.plans.ruby.spec_calls import CallReader
 from runcard.plans.ruby.spec_scope import SpecScope
-from runcard.plans.ruby.spec_tree import CONTEXT, DESCRIBE, HOOK, INCLUDE, IT, SHARED, SpecFile, SpecNode
+from runcard.plans.ruby.spec_tree import (
+    CONTEXT,
+    DESCRIBE,
+    HOOK,
+    INCLUDE,
+    IT,
+    SHARED,
+    SpecFile,
+    SpecNode,
+    read_spec,
+)
 from runcard.plans.spec_groups import (
     groups_around,
     is_group_of_method,
@@ -27,6 +37,7 @@ from runcard.plans.spec_groups import (
     method_groups,
     request_groups,
 )
+from runcard.plans.spec_paths import SHARED_ENDING
 from runcard.plans.state_names import StateNames
 
 
@@ -106,6 +117,10 @@ class Review:
         """The states that are not covered, or not known to be."""
         return [state for state in self.states if not state.is_covered]
 
+    @property
+    def covered(self) -> frozenset[StateKey]:
+        return frozenset((state.characteristic, state.state) for state in self.states if state.is_covered)
+
 
 class CoverageEvidence(NamedTuple):
     """What a coverage report shows about the states of a plan."""
@@ -131,6 +146,15 @@ class _Part(NamedTuple):
     @property
     def all_states(self) -> frozenset[StateKey]:
         return self.states | self.proven.by_result | self.proven.by_arguments
+
+
+def read_tested(path: str) -> SpecFile:
+    """A spec to compare with a plan; the shared examples in a file for nothing else count as its groups."""
+    spec = read_spec(path)
+    for part in spec.parts if path.endswith(SHARED_ENDING) else ():
+        if part.kind == SHARED:
+            part.kind, part.is_text = DESCRIBE, True
+    return spec
 
 
 def review(

@@ -1,0 +1,105 @@
+"""The skeleton inserts what the review misses, and nothing else; both look into the same specs."""
+
+from pathlib import Path
+
+import pytest
+
+from runcard.operations.plans.analyze import analyze_source
+from runcard.operations.plans.review import review_spec
+from runcard.operations.plans.skeleton import SkeletonResult, missing_examples, write_skeleton
+from runcard.operations.plans.validate import validate_plan
+from runcard.plans.plan_files import MethodRef
+from runcard.plans.spec_review import Review
+
+CONTROLLER = "class OrdersController < ApplicationController\n  def index\n    return head(:ok) if admin?\n    x\n  end\nend\n"
+POLICY = "class OrderPolicy < ApplicationPolicy\n  def show? = @user.admin?\nend\n"
+SERVICE = "class Pay\n  def call(order) = order.paid? ? :done : :open\nend\n"
+CONCERN = (
+    "module Payable\n  extend ActiveSupport::Concern\n  def call(order) = order.paid? ? :done : :open\nend\n"
+)
+BOTH = """
+    context 'when it is {0}' do
+      it('works') {{ expect(result).to eq(1) }}
+    end
+    context 'when it is {1}' do
+      it('works') {{ expect(result).to eq(2) }}
+    end
+"""
+CALLS = """
+describe Pay do
+  describe '#call' do
+    it('a') { expect(described_class.new.call(x)).to eq(:done) }
+    it('b') { expect(described_class.new.call(x)).to eq(:open) }
+  end
+end
+"""
+CASES = {
+    "a controller's spec of the older type": (
+        "app/controllers/orders_controller.rb",
+        CONTROLLER,
+        "spec/controllers/orders_controller_spec.rb",
+        "describe OrdersController do\n  describe 'GET #index' do\n"
+        + BOTH.format("an admin", "not an admin")
+        + "  end\nend\n",
+    ),
+    "permissions of a policy": (
+        "app/policies/order_policy.rb",
+        POLICY,
+        "spec/policies/order_policy_spec.rb",
+        "describe OrderPolicy do\n  permissions :show? do\n"
+        + BOTH.format("an admin", "not an admin").replace("when it", "when user")
+        + "  end\nend\n",
+    ),
+    "what is expected of the calls": (
+        "app/services/pay.rb",
+        SERVICE,
+        "spec/services/pay_spec.rb",
+        CALLS,
+    ),
+    "shared examples": (
+        "app/models/concerns/payable.rb",
+        CONCERN,
+        "spec/models/concerns/payable_shared.rb",
+        "shared_examples_for 'payable' do\n  describe '#call' do\n"
+        + BOTH.format("paid", "not paid").replace("when it", "when the order")
+        + "  end\nend\n",
+    ),
+}
+
+
+def _judged(root: Path, source: str, text: str, specs: dict[str, str]) -> tuple[Review, SkeletonResult]:
+    for name, content in {"Gemfile": "", source: text, **specs}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    method = MethodRef(method=next(name for name in ("index", "show?", "call") if f"def {name}" in text))
+    path = str(root / source)
+    analyze_source(path, method, write=True)
+    validate_plan(path)
+    return review_spec(path).review, missing_examples(path)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_review_finds_covered_is_not_inserted(case: str, tmp_path: Path) -> None:
+    source, text, spec, content = CASES[case]
+    review, missing = _judged(tmp_path, source, text, {spec: content})
+    assert review.uncovered == []
+    assert missing.missing == ()
+    written = write_skeleton(str(tmp_path / source))
+    assert (written.is_new, written.added, written.path) == (False, 0, str(tmp_path / spec))
+    assert (tmp_path / spec).read_text() == content
+    assert [path.name for path in tmp_path.glob("spec/**/*.rb")] == [Path(spec).name]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_review_misses_is_inserted(case: str, tmp_path: Path) -> None:
+    source, text, spec, content = CASES[case]
+    second = "it('works') { expect(result).to eq(2)"
+    half = content.replace(second, f"x{second}").replace("it('b')", "xit('b')")
+    assert half != content
+    review, missing = _judged(tmp_path, source, text, {spec: half})
+    assert sorted(state.is_covered for state in review.states) == [False, True]
+    uncovered = {f"{state.characteristic}:{state.state}" for state in review.uncovered}
+    inserted = {
+        line.partition("plan: '")[2].partition("'")[0] for line in missing.missing if "plan: '" in line
+    }
+    assert inserted <= uncovered
