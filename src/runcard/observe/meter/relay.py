@@ -41,7 +41,9 @@ class LoopbackRelay:
         self, routes: Routes, observe: Observe, environment: Mapping[str, str], secret: str, port: int
     ) -> None:
         self._make_observer = observe
-        self.upstreams = Upstreams(environment)
+        self._upstreams: dict[tuple[tuple[str, str], ...] | None, Upstreams] = {
+            None: Upstreams(environment)
+        }  # by the proxies and certificates of a route
         self.connections: set[ProgramConnection] = set()
         self.links: set[UpstreamConnection] = set()
         self.problems: list[str] = []
@@ -80,6 +82,13 @@ class LoopbackRelay:
             link.close(at_once=True)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
+
+    def upstreams(self, route: Route) -> Upstreams:
+        """What connects to the upstream of a route."""
+        found = self._upstreams.get(route.network)
+        if found is None:
+            found = self._upstreams[route.network] = Upstreams(dict(route.network or ()))
+        return found
 
     def is_host(self, hosts: list[bytes]) -> bool:
         """Whether these are the values of the Host header in a request to the relay."""

@@ -14,12 +14,14 @@ from runcard.documents.run.events import WITNESS_COMPARED
 from runcard.errors import RuncardError
 from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.listener import Listener
+from runcard.observe.meter.program_folder import ProgramFolder, programs_in, without_stand_ins
 from runcard.observe.meter.routes import METER, Routes
 from runcard.recording.run import JournalEvents
 from runcard.store import layout
 from runcard.store.runs import config_file
 
 if TYPE_CHECKING:
+    from runcard.observe.meter.adapters import MeterGap
     from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
     from runcard.observe.meter.otlp_witness import OtlpWitness
     from runcard.observe.meter.routes import Route
@@ -62,6 +64,13 @@ class CommandMeter:
         self._started = time.time()
         self._witness: OtlpWitness | None = None
         self.listener: Listener | None = None
+        self._programs: ProgramFolder | None = None
+
+    def search_path(self, environment: dict[str, str]) -> list[str]:
+        """The folders in which the command is looked for: not those of the meter of an enclosing run."""
+        if self._options.is_on and "PATH" in environment:
+            environment = {"PATH": without_stand_ins(environment["PATH"])}
+        return os.get_exec_path(environment)
 
     def prepare(
         self, program: str, arguments: list[str], environment: dict[str, str]
@@ -92,7 +101,37 @@ class CommandMeter:
         variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
         _check_texts([*adaptation.arguments, *variables.values()])
         self._adaptation = adaptation
-        return adaptation.arguments, given | variables
+        return adaptation.arguments, given | variables | self._stand_in(adaptation, given, variables)
+
+    def _stand_in(
+        self, adaptation: Adaptation, given: dict[str, str], variables: dict[str, str]
+    ) -> dict[str, str]:
+        """Let scripts find the stand-ins of known programs first; returns the variable."""
+        path = without_stand_ins(given.get("PATH", ""))
+        names = programs_in(path)
+        if not names:
+            return {}
+        from runcard.observe.meter.network_variables import network_of  # noqa: PLC0415 - few have such programs
+
+        state = {
+            "base": adaptation.routes.base,
+            "routes": adaptation.routes.upstreams,
+            "set": variables,
+            "before": {name: given[name] for name in variables if name in given},
+            "network": network_of(adaptation.upstream_environment),
+        }
+
+        def fill(folder: str) -> bool:
+            self._programs = ProgramFolder(folder)
+            self._programs.write_state(state)
+            return self._programs.write_stand_ins(names)
+
+        folder = config_file.make_program_folder(self._events.run_id, fill)
+        if folder is None or self._programs is None:
+            self._programs = None
+            return {}
+        adaptation.routes.find_other = self._programs.find_route
+        return {"PATH": os.pathsep.join((folder, path))}
 
     def _add_witness(self, adaptation: Adaptation) -> None:
         """Let Claude Code report its calls, unless it reports them to the user's own collector."""
@@ -169,11 +208,20 @@ class CommandMeter:
         for gap in self._adaptation.gaps:
             if calls or client is not None:
                 self._add_incomplete(gap.reason, gap.hint)
+        for gap in self._gaps_of_scripts():
+            self._add_incomplete(gap.reason, gap.hint)
         if client and not (calls or missed or self._adaptation.gaps) and self._adaptation.expects_calls:
             self._warn(
                 _WARNING,
                 f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
             )
+
+    def _gaps_of_scripts(self) -> "list[MeterGap]":
+        """Why calls of programs that were started by a script do not pass the relay, each reason once."""
+        if self._programs is None or self._adaptation is None:
+            return []
+        gaps = [gap for _, _, found in self._programs.starts() for gap in found]
+        return [gap for gap in dict.fromkeys(gaps) if gap not in self._adaptation.gaps]
 
     def _compare(self, witness: "OtlpWitness") -> None:
         """Record which calls only the meter saw, or only Claude Code reported."""

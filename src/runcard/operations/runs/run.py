@@ -256,7 +256,7 @@ class _CommandRun:
         environment.pop(config_file.VARIABLE, None)  # that of an enclosing run
         environment |= self._write_config()
         try:
-            found = find_command(arguments, os.get_exec_path(environment))
+            found = find_command(arguments, self._meter.search_path(environment))
             self._program = found.path if self.finds_program and _may_be_installed(found.path) else None
             metered, environment = self._meter.prepare(found.path, arguments, environment)
             status = self._run_child(found._replace(arguments=metered), environment, signals)

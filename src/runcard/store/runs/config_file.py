@@ -1,4 +1,4 @@
-"""Private files for the command of a run: its configuration, which the variable RUNCARD_CONFIG names, and settings.
+"""Private files for the command of a run: its configuration, which the variable RUNCARD_CONFIG names, settings, and programs.
 
 They hold the values that the user gave, secrets included. So they are not a part of the record: they are in memory if the
 system has a directory for that, only their owner can read them, and they are removed when the command has ended. If runcard
@@ -10,6 +10,7 @@ Invariant: the name of a file contains the id of the run, so that it is never ta
 import contextlib
 import errno
 import os
+from collections.abc import Callable
 
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError
@@ -29,6 +30,25 @@ def write_config(run_id: str, configuration: JsonObject) -> str:
 def write_program_settings(run_id: str, data: bytes) -> str:
     """Write settings for a program that the command of a run starts; returns the path. Raises OSError."""
     return _write(_name(run_id, "settings"), data)
+
+
+def make_program_folder(run_id: str, fill: Callable[[str], bool]) -> str | None:
+    """Make a folder with programs for the command of a run; returns the path, or None if there is no place for it.
+
+    `fill` writes the programs, and says whether the system runs them there.
+    """
+    for path in _paths(_folder_name(run_id)):
+        try:
+            os.mkdir(path, 0o700)
+        except OSError:
+            continue
+        try:
+            if fill(path):
+                return path
+        except OSError:
+            pass
+        _remove_folder(path)
+    return None
 
 
 def _write(name: str, data: bytes) -> str:
@@ -69,6 +89,15 @@ def remove_config(run_id: str) -> None:
         for path in (*_paths(_name(run_id)), *_paths(_name(run_id, "settings"))):
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        for path in _paths(_folder_name(run_id)):
+            if os.path.lexists(path):
+                _remove_folder(path)
+
+
+def _remove_folder(path: str) -> None:
+    import shutil  # noqa: PLC0415 - most runs have no folder
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _paths(name: str) -> list[str]:
@@ -76,6 +105,10 @@ def _paths(name: str) -> list[str]:
     runtime, temporary = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
     folders = (runtime, _TEMPORARY[0], temporary, *_TEMPORARY[1:])
     return [os.path.join(folder, name) for folder in folders if os.path.isabs(folder)]
+
+
+def _folder_name(run_id: str) -> str:
+    return f"runcard-programs-{run_id}"
 
 
 def _name(run_id: str, kind: str = "config") -> str:

@@ -17,7 +17,7 @@ CLAUDE_CODE = "Claude Code"  # the name of a known program
 
 # Part of the path of a program that has a module here, or of its package.
 _MARKS = ("claude", "codex", "gemini", "opencode")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = "127.0.0.1"
 BASE_URL = "ANTHROPIC_BASE_URL"
 OPENAI_URL = "OPENAI_BASE_URL"
@@ -153,7 +153,7 @@ class Adaptation:
 
     def exempt_from_proxies(self, environment: dict[str, str]) -> None:
         """A program with this environment calls the relay without its HTTP proxies."""
-        if not any(environment.get(name) or environment.get(name.upper()) for name in _PROXIES):
+        if not any(environment.get(name) or environment.get(name.upper()) for name in PROXIES):
             return
         for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
             hosts = environment.get(name) or environment.get(other) or ""
