@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.run.events import WITNESS_COMPARED
 from runcard.errors import RuncardError
-from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.listener import Listener
 from runcard.observe.meter.program_folder import ProgramFolder, programs_in, without_stand_ins
 from runcard.observe.meter.routes import METER, Routes
@@ -21,7 +21,8 @@ from runcard.store import layout
 from runcard.store.runs import config_file
 
 if TYPE_CHECKING:
-    from runcard.observe.meter.adapters import MeterGap
+    from collections.abc import Iterable
+
     from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
     from runcard.observe.meter.otlp_witness import OtlpWitness
     from runcard.observe.meter.routes import Route
@@ -188,40 +189,37 @@ class CommandMeter:
         if self._witness is not None:
             self._witness.stop()
 
-    def check(self) -> None:
-        """Record what the meter did not see, as far as that can be known. After `stop`."""
+    def check(self, programs: "Iterable[tuple[str, str]]" = ()) -> None:
+        """Record what the meter did not see, as far as that can be known. After `stop`.
+
+        `programs` are the agent tools that were seen among the processes of the command, and their folders.
+        """
         if self.listener is None or self._adaptation is None:
             return
         for problem in self.listener.problems:
             self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
         for host in self._calls.unreachable if self._calls is not None else ():
             self._warn(_WARNING, f"no connection to {host}")
-        calls = self._calls.calls if self._calls is not None else 0
-        missed = self._missed_in_transcripts()
-        if missed:
-            what = "a call that" if missed == 1 else f"{missed:,} calls that"
-            reason = f"the transcript of Claude Code has {what} did not pass the meter"
-            self._add_incomplete(reason, _ELSEWHERE, missed)
+        adaptation, calls = self._adaptation, self._calls.calls if self._calls is not None else 0
+        starts = list(self._programs.starts()) if self._programs is not None else []
+        seen = {(client, directory) for client, directory, _ in starts if client} | set(programs)
+        missed = 0
+        if calls or seen or adaptation.client:
+            with contextlib.suppress(OSError, RuncardError):
+                missed = self._check_sessions(adaptation, calls, seen)
         if self._witness is not None:
             self._compare(self._witness)
-        client = self._adaptation.client
-        for gap in self._adaptation.gaps:
-            if calls or client is not None:
-                self._add_incomplete(gap.reason, gap.hint)
-        for gap in self._gaps_of_scripts():
+        gaps = dict.fromkeys(adaptation.gaps if calls or adaptation.client else ())
+        gaps |= dict.fromkeys(gap for _, _, found in starts for gap in found)
+        for gap in gaps:
             self._add_incomplete(gap.reason, gap.hint)
-        if client and not (calls or missed or self._adaptation.gaps) and self._adaptation.expects_calls:
-            self._warn(
-                _WARNING,
-                f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
-            )
-
-    def _gaps_of_scripts(self) -> "list[MeterGap]":
-        """Why calls of programs that were started by a script do not pass the relay, each reason once."""
-        if self._programs is None or self._adaptation is None:
-            return []
-        gaps = [gap for _, _, found in self._programs.starts() for gap in found]
-        return [gap for gap in dict.fromkeys(gaps) if gap not in self._adaptation.gaps]
+        clients = [adaptation.client] if adaptation.expects_calls else []
+        if not (calls or missed or adaptation.gaps or gaps):
+            for client in dict.fromkeys([*clients, *(client for client, _, _ in starts)]):
+                self._warn(
+                    _WARNING,
+                    f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
+                )
 
     def _compare(self, witness: "OtlpWitness") -> None:
         """Record which calls only the meter saw, or only Claude Code reported."""
@@ -240,19 +238,26 @@ class CommandMeter:
                     _WARNING, "Claude Code reported none of its calls: there is nothing to compare with"
                 )
 
-    def _missed_in_transcripts(self) -> int:
-        """How many calls are in the transcripts of the run's own sessions of Claude Code, and did not pass the relay."""
-        adaptation = self._adaptation
-        if adaptation is None or not (self._sessions or adaptation.client == CLAUDE_CODE):
-            return 0
-        from runcard.observe.meter.transcripts import TranscriptSearch, transcripts_folder  # noqa: PLC0415
+    def _check_sessions(self, adaptation: Adaptation, calls: int, seen: "set[tuple[str, str]]") -> int:
+        """Record calls in session files of agent tools that did not pass the relay; returns how many there are."""
+        from runcard.operations.runs.session_witness import RunTraces, unmetered_calls  # noqa: PLC0415
+        from runcard.operations.runs.witness import metered_calls  # noqa: PLC0415
 
-        folder = transcripts_folder(adaptation.upstream_environment)
-        search = TranscriptSearch(folder, adaptation.directory, self._started)
-        return search.unmetered_calls(self._sessions, self._has_seen)
-
-    def _has_seen(self, some_id: str) -> bool:
-        return self._calls is not None and self._calls.has_seen(some_id) is not False
+        traces = RunTraces(
+            self._started,
+            adaptation.directory,
+            frozenset(directory for _, directory in seen),
+            frozenset(self._sessions),
+            adaptation.upstream_environment,
+        )
+        journal = os.path.join(self._events.path, layout.JOURNAL)
+        missing = unmetered_calls(traces, metered_calls(journal) if calls else ())
+        for tool, count in missing.items():
+            what = "a call that" if count == 1 else f"{count:,} calls that"
+            self._add_incomplete(
+                f"a session file of {tool} has {what} did not pass the meter", _ELSEWHERE, count
+            )
+        return sum(missing.values())
 
     def _add_incomplete(self, reason: str, hint: str | None, calls: int | None = None) -> None:
         """The fold makes a warning of it; it is shown as well."""

@@ -16,7 +16,7 @@ from runcard.observe.meter.routes import METER, Routes, UnusableUrlError, split_
 CLAUDE_CODE = "Claude Code"  # the name of a known program
 
 # Part of the path of a program that has a module here, or of its package.
-_MARKS = ("claude", "codex", "gemini", "opencode")
+MARKS = ("claude", "codex", "gemini", "opencode")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = "127.0.0.1"
 BASE_URL = "ANTHROPIC_BASE_URL"
@@ -164,7 +164,7 @@ class Adaptation:
 def adapt(adaptation: Adaptation, program: str) -> None:
     """Adapt a command; `program` is the file of its first word. The environment is that of the user: `without_outer_meter`."""
     file = os.path.realpath(program)
-    if any(mark in word for word in [*adaptation.arguments, file] for mark in _MARKS):
+    if any(mark in word for word in [*adaptation.arguments, file] for mark in MARKS):
         from runcard.observe.meter.adapters.known_programs import adapt_program  # noqa: PLC0415 - few are known
 
         adapt_program(adaptation, file)
