@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from meter.agents import agent_environment
-from meter.records import MeteredRun, run_metered
+from meter.records import RUNCARD, MeteredRun, run_metered
 from meter.scripted_upstream import ScriptedUpstream
+from meter.test_stand_ins import PRETEND, install
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.session_witness import RunTraces, unmetered_calls
 
@@ -101,7 +103,7 @@ def write_session(  # noqa: PLR0913 - each is a fact of a session
 
 def missed(folder: str, *metered: dict[str, Any], **traces: Any) -> dict[str, int]:
     known = {"others": frozenset(), "sessions": frozenset(), "environment": {}} | traces
-    return unmetered_calls(RunTraces(SINCE, folder, **known), metered)
+    return unmetered_calls(RunTraces("/store/run", SINCE, folder, **known), metered)
 
 
 @pytest.fixture
@@ -202,3 +204,17 @@ def test_an_agent_that_goes_around_the_meter_makes_the_total_a_lower_bound(
     assert run.document["performance"]["calls"] == 1
     assert "≥ $" in run.err
     assert "Codex" in run.err
+
+
+def test_calls_that_a_run_inside_has_metered_are_not_missing(
+    upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    """Nor are those of a run at the same time in the same folder."""
+    install(tmp_path / "bin", "claude", program=PRETEND)
+    plan = json.dumps({"calls": 1, "transcript": ["call-1"]})
+    env = agent_environment(tmp_path) | {"ANTHROPIC_BASE_URL": upstream.url, "PLAN": plan}
+    env["PATH"] = f"{tmp_path}/bin:/usr/bin:/bin"
+    inner = shlex.join([*RUNCARD, "run", "--outputs", str(tmp_path / "inner"), "--", "claude", "-p", "x"])
+    outer = run_metered(["sh", "-c", f"{inner} >{tmp_path}/out"], env, tmp_path / "work")
+    assert outer.code == 0, outer.err
+    assert (gaps(outer), len(upstream.calls)) == ([], 1)

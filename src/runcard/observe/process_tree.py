@@ -29,6 +29,7 @@ _SHARE = 50  # sampling takes at most 1/50 of the time
 _KIB = 1024
 _UNIT = 1 if sys.platform == "darwin" else _KIB  # of ru_maxrss
 _MOST_AGENTS = 100
+_IMPORT = ("runcard", "hook", "--catch-up")  # words of the command
 _SLACK = 2 << 20  # bytes that a forked process needs before it is the command
 _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM = 11, 12, 13, 14  # fields of /proc/<pid>/stat after the name
 
@@ -70,7 +71,10 @@ class ProcessTree:
             self._peak = max(self._peak, peak)
 
     def count_orphans(self) -> int:
-        """Wait for processes that ended after their parents, and add them; returns how many still run."""
+        """Wait for processes that ended after their parents, and add them; returns how many still run.
+
+        Imports that hooks of agent tools have started are runcard's own, and end by themselves: they do not count.
+        """
         running = 0
         for pid in self._orphans():
             with contextlib.suppress(ChildProcessError):
@@ -78,7 +82,7 @@ class ProcessTree:
                 if ended:
                     self.count(usage)
                 else:
-                    running += 1
+                    running += not _is_import(pid)
         return running
 
     def resources(self) -> JsonObject:
@@ -133,6 +137,15 @@ def _share(pid: int) -> int:
 
 def _memory(pid: int, name: str) -> int | None:
     return _field(f"/proc/{pid}/status", name)
+
+
+def _is_import(pid: int) -> bool:
+    """Whether a process is the import of a session that a hook has started, or becomes it."""
+    words = _text(f"/proc/{pid}/cmdline").split("\0")
+    is_hook = any(word.endswith("/agent_setup/hook_note.py") for word in words)
+    return is_hook or any(
+        following == _IMPORT for following in zip(words, words[1:], words[2:], strict=False)
+    )
 
 
 def _agent(pid: int) -> tuple[str, str] | None:

@@ -244,6 +244,7 @@ class CommandMeter:
         from runcard.operations.runs.witness import metered_calls  # noqa: PLC0415
 
         traces = RunTraces(
+            self._events.path,
             self._started,
             adaptation.directory,
             frozenset(directory for _, directory in seen),

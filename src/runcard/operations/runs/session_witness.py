@@ -14,6 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runcard.errors import RuncardError
+from runcard.operations.runs.witness import metered_calls
+from runcard.store import layout
+from runcard.store.known_stores import known_stores
+from runcard.store.stores_at_hand import stores_at_hand
 from runcard.transcripts import claude_code, codex
 from runcard.transcripts.calls import Call, call_key
 from runcard.transcripts.content import TranscriptFile
@@ -28,6 +32,7 @@ _COUNTED = ("input", "output")
 class RunTraces(NamedTuple):
     """What is known of a run, to find its sessions."""
 
+    run: str  # its directory in the store
     started: float  # seconds since 1970
     directory: str
     others: frozenset[str]  # folders in which processes of the run were that are agent tools
@@ -38,6 +43,13 @@ class RunTraces(NamedTuple):
 def unmetered_calls(traces: RunTraces, metered: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """How many calls the meter has not seen, by the title of the tool. `metered` are the calls that it has seen."""
     calls = list(metered)
+    missing = _unmetered(traces, calls)
+    if missing and (others := list(_calls_of_other_runs(traces))):
+        missing = _unmetered(traces, [*calls, *others])
+    return missing
+
+
+def _unmetered(traces: RunTraces, calls: list[Mapping[str, Any]]) -> dict[str, int]:
     missing = {}
     for name, tool in SOURCES.items():
         with contextlib.suppress(RuncardError, OSError):  # files that cannot be read are no witness
@@ -45,6 +57,19 @@ def unmetered_calls(traces: RunTraces, metered: Iterable[Mapping[str, Any]]) -> 
             if written and (count := _unmetered_of(name, written, traces, calls)):
                 missing[tool.TITLE] = count
     return missing
+
+
+def _calls_of_other_runs(traces: RunTraces) -> Iterator[Mapping[str, Any]]:
+    """The calls that runs at the same time have metered: those inside this one, and others in the same folder."""
+    stores = {
+        os.path.realpath(store) for store in (os.path.dirname(traces.run), *known_stores(), *stores_at_hand())
+    }
+    for store in stores:
+        for name in layout.possible_records(store):
+            path = os.path.join(store, name, layout.JOURNAL)
+            if name != os.path.basename(traces.run) and _modified(path) >= traces.started - _SLACK:
+                with contextlib.suppress(OSError):
+                    yield from (call for call in metered_calls(path) if _metered_counts(call) is not None)
 
 
 def _written_since(tool: str, traces: RunTraces) -> Iterator[TranscriptFile]:
