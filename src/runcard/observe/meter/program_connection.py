@@ -136,7 +136,7 @@ class ProgramConnection(asyncio.Protocol):
         line = request_line(head)
         if line is None or not self._relay.is_host(head.values(b"host")):
             return None
-        found = self._relay.find(line.target)
+        found = self._relay.find(line.target, b"".join(head.values(b"user-agent")[:1]))
         if found is None and self._redirection is not None and line.target == self._redirection[1]:
             found = self._redirection
         if found is None:

@@ -94,7 +94,7 @@ class LoopbackRelay:
         """Whether these are the values of the Host header in a request to the relay."""
         return len(hosts) == 1 and hosts[0].lower() in self._hosts
 
-    def find(self, target: bytes) -> tuple[Route, bytes] | None:
+    def find(self, target: bytes, user_agent: bytes) -> tuple[Route, bytes] | None:
         """The route of a request, and its path at the upstream; None for a request that is not the program's."""
         found = _TARGET.fullmatch(target)
         if found is None or not compare_digest(found[1], self._secret):
@@ -102,7 +102,7 @@ class LoopbackRelay:
         route = self._routes.find(found[2].decode("latin-1"))
         if route is None:
             return None
-        path = route.with_version(found[3] or b"")
+        path = route.whole_path(found[3] or b"", user_agent)
         return route, path if path.startswith(b"/") else b"/" + path
 
     def report(self, route: Route, head: RequestHead, *, proposes_upgrade: bool) -> ExchangeReport:

@@ -16,10 +16,28 @@ _HOST = _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 _ADDRESS = frozenset("0123456789ABCDEFabcdef:.")  # between brackets
 _LAST_PORT = 65535
 
-# Anthropic's own library adds the version to its base URL, and others take it for a part of the base URL. Both use the
-# same variable. So at this host a path may come without it.
-_VERSIONS = {"https://api.anthropic.com": b"/v1"}
-_WITHOUT_VERSION = frozenset({b"messages", b"complete", b"models", b"files", b"skills"})
+# Libraries do not agree on which part of a path belongs to the base URL: Anthropic's own adds the version to it, others take it
+# for a part of it; both use the same variable. So at these hosts a path may come without its beginning. By host and first
+# segment: what belongs in front of it.
+_OPENAI_SEGMENTS = ("chat", "completions", "responses", "embeddings", "models", "images", "audio")
+_BEGINNINGS = {
+    "https://api.anthropic.com": dict.fromkeys(("messages", "complete", "models", "files", "skills"), "/v1"),
+    "https://generativelanguage.googleapis.com": {
+        **dict.fromkeys(("models", "tunedModels", "cachedContents"), "/v1beta"),
+        **dict.fromkeys(("chat", "embeddings"), "/v1beta/openai"),
+    },
+    "https://api.groq.com": dict.fromkeys(_OPENAI_SEGMENTS, "/openai/v1"),
+    "https://api.mistral.ai": dict.fromkeys((*_OPENAI_SEGMENTS, "fim", "agents", "ocr"), "/v1"),
+    "https://api.x.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/v1"),
+    "https://openrouter.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/api/v1") | {"v1": "/api"},
+    "https://api.deepseek.com": dict.fromkeys(("chat", "completions", "models"), "/v1"),
+    "https://api.fireworks.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/inference/v1"),
+    "https://api.together.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/v1"),
+    "https://api.moonshot.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/v1"),
+    "https://api.cerebras.ai": dict.fromkeys(_OPENAI_SEGMENTS, "/v1"),
+}
+
+_OF_LITELLM = {"https://api.deepseek.com": dict.fromkeys(("chat", "completions"), "/beta")}
 
 
 class UnusableUrlError(ValueError):
@@ -33,11 +51,15 @@ class Route(NamedTuple):
     upstream: str  # scheme, host and port, without a slash at the end
     network: tuple[tuple[str, str], ...] | None = None  # proxies and certificates; None: those of the command
 
-    def with_version(self, rest: bytes) -> bytes:
+    def whole_path(self, rest: bytes, user_agent: bytes = b"") -> bytes:
         """Path and query of a request at the upstream; `rest` is what follows the name of the route."""
-        version = _VERSIONS.get(self.upstream, b"")
-        first = rest[1:].partition(b"?")[0].partition(b"/")[0]
-        return version + rest if first in _WITHOUT_VERSION else rest
+        beginnings = _BEGINNINGS.get(self.upstream)
+        if beginnings is None:
+            return rest
+        if user_agent.startswith(b"litellm/"):
+            beginnings = _OF_LITELLM.get(self.upstream, beginnings)
+        first = rest[1:].partition(b"?")[0].partition(b"/")[0].decode("latin-1")
+        return beginnings.get(first, "").encode() + rest
 
 
 class BaseUrl(NamedTuple):

@@ -33,6 +33,7 @@ _NODE = frozenset({"node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "tsx"})
 _NOT_IN_NODE = (None, "Codex")
 _RUNNERS = _NODE | {"sh", "bash", "dash", "zsh", "ksh", "fish", "make", "just", "xargs", "gemini"}
 _AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
+_MISTRAL = "https://api.mistral.ai"
 
 
 class BaseUrlVariable(NamedTuple):
@@ -53,6 +54,21 @@ VARIABLES = (
     BaseUrlVariable(GEMINI_URL, "google", "https://generativelanguage.googleapis.com"),
     BaseUrlVariable("GROQ_BASE_URL", "groq", "https://api.groq.com"),
     BaseUrlVariable("CEREBRAS_BASE_URL", "cerebras", "https://api.cerebras.ai"),
+    BaseUrlVariable("MISTRAL_BASE_URL", "mistral", _MISTRAL),
+    # Of LiteLLM. A path may begin with the version or not: the relay knows what belongs in front of it.
+    BaseUrlVariable("ANTHROPIC_API_BASE", "anthropic", None),
+    BaseUrlVariable("GEMINI_API_BASE", "google", "https://generativelanguage.googleapis.com"),
+    BaseUrlVariable("GROQ_API_BASE", "groq", "https://api.groq.com"),
+    BaseUrlVariable("CEREBRAS_API_BASE", "cerebras", "https://api.cerebras.ai"),
+    BaseUrlVariable("MISTRAL_API_BASE", "mistral", _MISTRAL),
+    BaseUrlVariable("MISTRAL_AZURE_API_BASE", "mistral", _MISTRAL),  # it reads only this one for chats
+    BaseUrlVariable("XAI_API_BASE", "xai", "https://api.x.ai"),
+    BaseUrlVariable("OPENROUTER_API_BASE", "openrouter", "https://openrouter.ai"),
+    BaseUrlVariable("DEEPSEEK_API_BASE", "deepseek", "https://api.deepseek.com"),
+    BaseUrlVariable("FIREWORKS_API_BASE", "fireworks", "https://api.fireworks.ai"),
+    BaseUrlVariable("TOGETHER_AI_API_BASE", "together", "https://api.together.ai"),
+    BaseUrlVariable("PERPLEXITY_API_BASE", "perplexity", "https://api.perplexity.ai"),
+    BaseUrlVariable("MOONSHOT_API_BASE", "moonshot", "https://api.moonshot.ai"),
     BaseUrlVariable("TOGETHER_BASE_URL", "together", None),  # its client works differently if it is set
 )
 
