@@ -19,7 +19,7 @@ from meter.scripted_upstream import ScriptedUpstream, Step
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
-SETTINGS = (
+SETTINGS = (".claude/settings.json", ".codex/config.toml")  # the others add to theirs
     ".claude/settings.json",
     ".codex/config.toml",
     ".gemini/settings.json",

@@ -333,3 +333,21 @@ def test_the_last_lines_say_what_the_calls_cost(
     assert [warning is not None and warning in text for text in warnings_of(run)] == [True] * bool(warning)
     quiet = run_metered([sys.executable, "-c", program], env, tmp_path / "work", options=["--quiet"])
     assert "runcard: " not in quiet.err
+
+
+@pytest.mark.parametrize("path", ["images/generations", "batches", "audio/speech"])
+def test_what_is_not_understood_is_said_on_the_terminal(
+    upstream: ScriptedUpstream, tmp_path: Path, path: str
+) -> None:
+    program = (
+        "import os, urllib.request\n"
+        f"url = os.environ['OPENAI_BASE_URL'] + '/{path}'\n"
+        "urllib.request.urlopen(urllib.request.Request(url, b'{}')).read()\n"
+    )
+    env = agent_environment(tmp_path) | {"OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    run = run_metered([sys.executable, "-c", program], env, tmp_path / "work")
+    assert run.code == 0, run.err
+    host = upstream.url.partition("//")[2]
+    reason = f"POST {host}/v1/{path} is not understood"
+    assert warnings_of(run) == [f"{reason}; record what you know of it with run.add_usage"]
+    assert gaps(run) == [(reason, 1)]

@@ -35,6 +35,7 @@ class MeteredCalls:
         self.keep_content = keep_content
         self.observe: Observe = WireCalls(self).observe
         self.calls = 0  # that were seen, failed ones included
+        self.incomplete: dict[str, None] = {}  # why calls are missing in the totals
         self._events = events
         self._report = CallReport(observer="meter", keep_content=keep_content)
         self._queue: queue.SimpleQueue[FinishedCall | None] = queue.SimpleQueue()
@@ -106,6 +107,7 @@ class MeteredCalls:
 
     def _add_incomplete(self, reason: str, calls: int, hint: str | None = None) -> bool:
         """Record that calls are missing; False if that cannot be written. If it stays so, the record cannot be closed."""
+        self.incomplete.setdefault(f"{reason}; {hint}" if hint else reason)
         try:
             self._events.add_incomplete_usage(reason, hint, calls)
         except (RuncardError, OSError):

@@ -198,6 +198,8 @@ class CommandMeter:
             return
         for problem in self.listener.problems:
             self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
+        for reason in self._calls.incomplete if self._calls is not None else ():
+            self._show(reason)
         for host in self._calls.unreachable if self._calls is not None else ():
             self._warn(_WARNING, f"no connection to {host}")
         adaptation, calls = self._adaptation, self._calls.calls if self._calls is not None else 0
