@@ -20,10 +20,6 @@ from meter.scripted_upstream import ScriptedUpstream, Step
 pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
 SETTINGS = (".claude/settings.json", ".codex/config.toml")  # the others add to theirs
-    ".claude/settings.json",
-    ".codex/config.toml",
-    ".gemini/settings.json",
-)  # OpenCode adds to its own
 PYTHON = """\
 import subprocess, sys
 for pair in {pairs!r}:
