@@ -689,3 +689,11 @@ def test_certificates_are_checked_unless_the_program_runs_in_node(
 ) -> None:
     adaptation = adapted(tmp_path, f"{command} x", NODE_TLS_REJECT_UNAUTHORIZED="0")
     assert ("NODE_TLS_REJECT_UNAUTHORIZED" in adaptation.upstream_environment) is is_passed_on
+
+
+def test_claude_code_ignores_settings_with_comments(tmp_path: Path) -> None:
+    """A base URL in them would send its requests, with their key, where it does not send them."""
+    write(tmp_path / "work/.claude/settings.json", f'{{"env": {{"ANTHROPIC_BASE_URL": "{OWN}"}}}} // mine')
+    adaptation = adapted(tmp_path, "claude -p x")
+    assert adaptation.arguments == ["claude", "-p", "x"]
+    assert "https://gateway.example" not in upstreams(adaptation)
