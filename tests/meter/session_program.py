@@ -1,19 +1,21 @@
 """A program that calls a model (`call`), or writes a session of Codex in this folder without one (`session HOME`)."""
 
+import http.client
 import json
 import os
 import sys
-import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 def call() -> None:
     body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": []}).encode()
-    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
-    request = urllib.request.Request(url, body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request) as reply:
-        reply.read()
+    parts = urlsplit(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages")
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection.request("POST", parts.path, body, {"content-type": "application/json"})
+    connection.getresponse().read()
+    connection.close()
 
 
 def write_session(home: Path) -> None:

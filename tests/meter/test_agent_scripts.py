@@ -7,13 +7,13 @@ it goes around the meter, the total is a lower bound, with the reason.
 import json
 import shlex
 import sys
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from meter.agents import CLIENTS, claude_code, codex, gemini_cli, opencode
+from install_tools import CLIENTS
+from meter.agents import claude_code, codex, gemini_cli, opencode
 from meter.records import MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step
 
@@ -84,8 +84,7 @@ def digests(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("starter", STARTERS)
 def test_four_agents_two_at_a_time(upstream: ScriptedUpstream, tmp_path: Path, starter: str) -> None:
     env, (claude, codex_, gemini, opencode_) = user_of_four_agents(tmp_path, upstream.url)
-    start: Callable[[Path, list[list[list[str]]]], list[str]] = STARTERS[starter]
-    command = start(tmp_path, [[claude, codex_], [gemini, opencode_]])
+    command = STARTERS[starter](tmp_path, [[claude, codex_], [gemini, opencode_]])
     before = digests(tmp_path)
     run = run_metered(command, env, tmp_path / "work")
     assert run.code == 0, run.err

@@ -34,7 +34,7 @@ def _stamp(moment: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(moment))
 
 
-def write_session(  # noqa: PLR0913 - each is a fact of a session
+def write_session(
     home: Path, tool: str, folder: str, number: int = 1, *, moment: float = AFTER, tokens: int = 7
 ) -> None:
     """A session with one call of this tool."""

@@ -226,7 +226,7 @@ def test_an_interpreter_with_a_space_in_its_path(tmp_path: Path, monkeypatch: py
     stand_ins.mkdir()
     ProgramFolder(str(stand_ins)).write_stand_ins(["codex"])
     env = environment(tmp_path, "codex")
-    command = [stand_ins / "codex", "a b", "", "'"]
+    command = [str(stand_ins / "codex"), "a b", "", "'"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=True)
     assert json.loads(done.stdout)["arguments"] == ["a b", "", "'"]
 

@@ -165,5 +165,5 @@ def _counts(call: Call) -> tuple[int, ...]:
 
 def _metered_counts(call: Mapping[str, Any]) -> tuple[int, ...] | None:
     tokens = call.get("tokens") or {}
-    values = [tokens.get(name) for name in _COUNTED]
-    return tuple(map(int, values)) if all(isinstance(value, int) for value in values) else None
+    values = [value for name in _COUNTED if isinstance(value := tokens.get(name), int)]
+    return tuple(values) if len(values) == len(_COUNTED) else None

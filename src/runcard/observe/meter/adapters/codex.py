@@ -194,7 +194,7 @@ def _login_url(
 
 def _plan(token: str) -> str | None:
     """The plan of ChatGPT in a token (JWT); nothing else is read from it."""
-    part = (token.split(".") + [""])[1]
+    part = token.partition(".")[2].partition(".")[0]
     try:
         claims = parse_settings(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError:
