@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-
 from install_tools import CLIENTS
+
 from meter.agents import claude_code, codex, gemini_cli, opencode
 from meter.records import MeteredRun, assert_equals, run_metered
 from meter.scripted_upstream import ScriptedUpstream, Step
