@@ -513,3 +513,21 @@ def test_the_import_of_a_hook_reads_only_files_that_can_have_calls_of_the_sessio
         documents = [each.to_dict() for each in (stored_one.document, same.document)]
         assert documents[0]["execution_summary"] == documents[1]["execution_summary"]
         assert documents[0]["sources"] == documents[1]["sources"]
+
+
+def test_the_imports_of_hooks_are_nothing_that_a_command_left_behind(home: Path) -> None:
+    """A run whose last step was an agent with hooks said that processes were left, and to switch the meter off."""
+    session_with_sub_agent(home / ".claude")
+    (home / "event").write_bytes(event(home, "Stop"))
+    line = f"{{ {own_commands().hook_line('claude-code', 'Stop')}; }} <{home}/event"
+    assert warnings_of_run(line) == []
+    left = warnings_of_run(f"{line}; sleep 60 & echo $! >{home}/pid")
+    os.kill(int((home / "pid").read_text()), signal.SIGKILL)
+    assert [warning.partition(",")[0] for warning in left] == ["the command left a process running"]
+    wait_until(lambda: read_result(NAME) is not None, "the import of the session")
+
+
+def warnings_of_run(script: str) -> list[str]:
+    command = [sys.executable, "-m", "runcard", "run", "--outputs", "runs", "--", "sh", "-c", script]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    return [line.removeprefix("Warning: ") for line in done.stderr.splitlines() if "Warning: " in line]

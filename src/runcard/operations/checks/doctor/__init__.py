@@ -213,6 +213,8 @@ def _about_hooks(setups: list[InstalledSetup], hooks: HookWork) -> Iterator[Doct
                 f"the {what} of {setup.title} cannot start: {printable(setup.missing)} is gone",
                 f"install again: {setup.command}",
             )
+        if setup.ignored is not None:
+            yield DoctorWarning(setup.ignored)
     if hooks.failed:
         session, reason = hooks.failed[0]
         more = f", and {len(hooks.failed) - 1:,} more: see --json" if len(hooks.failed) > 1 else ""
