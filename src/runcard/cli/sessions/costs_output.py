@@ -84,9 +84,9 @@ def _record_notes(report: "RecordCosts") -> list[str]:
             lines.append(f"{part} is based on {counts}.")
     if copies := report.counted.copies:
         lines.append(f"{counted(copies, 'record')} not counted: {'a copy' if copies == 1 else 'copies'}.")
-    if report.counted.partly:
+    if partly := report.counted.partly:
         lines.append(
-            f"{counted(len(report.counted.partly), 'record')} not counted whose calls are in others, but not all of them."
+            f"{counted(partly, 'record')} with calls that other records have as well: each counts once."
         )
     if report.in_both:
         lines.append(f"{counted(report.in_both, 'session')} imported and in session files: counted once.")

@@ -155,7 +155,7 @@ def signatures_of(record: Record) -> "tuple[StatedSignature, ...]":
 
 
 def _so_far(record: Record, document: JsonObject) -> JsonObject | None:
-    from runcard.operations.checks.open_run import document_so_far  # noqa: PLC0415 - few runs are open
+    from runcard.store.runs.document_so_far import document_so_far  # noqa: PLC0415 - few runs are open
 
     return document_so_far(record.path, document)
 
