@@ -275,7 +275,10 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
     values |= {name: best.get(name) for name in _OF_BEST if best.get(name) is not None}
     for name in ("response", "request", "client_session"):
         values[name] = next((row.get(name) for row in (best, *rows) if row.get(name) is not None), None)
-    values["at_least"] = max(row.get("at_least") for row in rows)
+    if best.get("witness") == WIRE:  # the relay saw all calls, also those that a transcript lacks
+        values["at_least"] = best.get("at_least")
+    else:
+        values["at_least"] = max(row.get("at_least") for row in rows)
     return owner.record, -1 - owner.number, *values.values()
 
 

@@ -139,7 +139,9 @@ class _RunJoin:
                 yield {"id": metered.id, "field": name, "metered": new.counts[bit], "in_transcript": before}
             counts[bit] = new.counts[bit]
         kind = old.kind._replace(
-            source=new.kind.source or old.kind.source, known=old.kind.known | new.kind.known
+            source=new.kind.source or old.kind.source,
+            service_tier=new.kind.service_tier or old.kind.service_tier,
+            known=old.kind.known | new.kind.known,
         )
         first, second, third, fourth, fifth, sixth = counts
         self._table.put(key, old._replace(kind=kind, counts=(first, second, third, fourth, fifth, sixth)))
