@@ -256,15 +256,15 @@ class History:
                 )
                 if is_metered:
                     listed[call.number] = call.tokens, True
-        for number, (counts, is_metered) in listed.items():
-            self._know(self.calls[number], counts, 1 if is_metered else 0)
-            self.in_sessions[number] = session.id
-        self.has_transcripts = True
         rows = self._session_rows(session, listed)
         name = f"{session.id}-{'here' if knows_runs else 'there'}"
         before = self._places.get(name)
-        if before is None or (before.record["calls"] or 0) <= (rows.record["calls"] or 0):
-            self._places[name] = rows
+        if before is not None and before.record["calls"] > rows.record["calls"]:
+            return
+        self._places[name], self.has_transcripts = rows, True
+        for number, (counts, is_metered) in listed.items():
+            self._know(self.calls[number], counts, 1 if is_metered else 0)
+            self.in_sessions[number] = session.id
 
     def _session_rows(
         self, session: HistorySession, listed: dict[int, tuple[JsonObject, bool]]

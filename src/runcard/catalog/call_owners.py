@@ -7,7 +7,7 @@ gone, and never at the others.
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,7 +89,7 @@ class _Settlement:
 
     def _mark_copies(self) -> set[int]:
         """Mark the copies of records that do not count; returns the records that were one, or are one now."""
-        now = copied_records(self._database)[0]
+        now = copied_records(self._database).left_out
         before = {record for (record,) in self._database.rows("SELECT id FROM records WHERE is_copy = 1")}
         for records, mark in ((now - before, 1), (before - now, 0)):
             for some in _some(records):
@@ -275,11 +275,18 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
     values |= {name: best.get(name) for name in _OF_BEST if best.get(name) is not None}
     for name in ("response", "request", "client_session"):
         values[name] = next((row.get(name) for row in (best, *rows) if row.get(name) is not None), None)
-    if best.get("witness") == WIRE:  # the relay saw all calls, also those that a transcript lacks
-        values["at_least"] = best.get("at_least")
-    else:
-        values["at_least"] = max(row.get("at_least") for row in rows)
+    values["at_least"] = _at_least(call, by_place)
     return owner.record, -1 - owner.number, *values.values()
+
+
+def _at_least(call: SameCall, rows: Mapping[tuple[int, int], _UsageRow]) -> int:
+    """Whether there may be more: not where the relay saw all calls, also those that a transcript lacks. A closed copy knows more."""
+    of_record: dict[str, int] = {}
+    for one in call.reports:
+        flag = int(rows[one.place].get("at_least"))
+        of_record[one.record.record_id] = min(flag, of_record.get(one.record.record_id, flag))
+    best = call.best
+    return of_record[best.record.record_id] if best.witness == WIRE else max(of_record.values())
 
 
 def _report(record: CallRecord, row: _UsageRow) -> Report:

@@ -32,7 +32,7 @@ from runcard.catalog.rows import (
 )
 from runcard.catalog.session_fields import CLASSES
 from runcard.catalog.tables import USAGE_COLUMNS
-from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
+from runcard.documents.run.fields import has_calls, known_cost, may_have_more, model_breakdown
 from runcard.encoding import JsonObject
 
 _USAGE_OF_RUNS = USAGE_COLUMNS[: USAGE_COLUMNS.index("started")]  # without those of an agent and of a call
@@ -51,8 +51,7 @@ def run_rows(
         as_object(document.get("configuration")),
     )
     environment, costs = as_object(document.get("environment")), as_object(document.get("costs"))
-    git, usage = as_object(environment.get("git")), as_object(document.get("token_usage"))
-    is_incomplete = bool(usage.get("incomplete")) or (is_open and has_calls(document))
+    git = as_object(environment.get("git"))
     record: Row = {
         "status": as_text(generation.get("status")),
         "started": as_time(generation.get("timestamp_start")),
@@ -65,7 +64,9 @@ def run_rows(
         "calls": as_count(as_object(document.get("performance")).get("calls")),
         **_tokens(costs),
         "token_source": as_text(costs.get("token_source")),
-        **cost_columns(costs.get("total_cost_usd"), known_cost(document), is_at_least=is_incomplete),
+        **cost_columns(
+            costs.get("total_cost_usd"), known_cost(document), is_at_least=may_have_more(document)
+        ),
         "command": _command(generation.get("command")),
         "exit_code": as_integer(generation.get("exit_code")),
         "host": as_text(as_object(generation.get("process")).get("host")),
@@ -154,7 +155,7 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
                 "model": as_text(part.get("model")),
                 "provider": record["provider"] if has_one_provider else None,
                 "calls": as_count(part.get("calls")),
-                **{name: 0 if record[name] == 0 else None for name in CLASSES},
+                **{name: as_count(part.get(name, 0 if record[name] == 0 else None)) for name in CLASSES},
                 **tokens,
                 "token_source": as_text(part.get("token_source")),
                 **cost,

@@ -31,6 +31,9 @@ class CallRecord(NamedTuple):
     ended: int | None
     ancestors: Collection[str] = ()  # ids of the runs that it is a part of
 
+    def is_copy_of(self, other: "CallRecord") -> bool:
+        return (self.kind, self.record_id, self.tool) == (other.kind, other.record_id, other.tool)
+
     def spans(self, time: int | None) -> bool:
         """Whether it may have seen a call at this time."""
         if time is None:
@@ -167,6 +170,8 @@ def is_same(one: Report, other: Report) -> bool:
     if one.record.number == other.record.number or not _has_same_id(one, other):
         return False
     is_close = one.time is None or other.time is None or abs(one.time - other.time) <= _CLOSE
+    if one.record.is_copy_of(other.record):
+        return is_close
     if one.record.kind == RUN and other.record.kind == RUN:
         return is_close and _are_nested(one.record, other.record) and _has_same_counts(one, other)
     if one.record.kind != other.record.kind and None not in {one.client_session, other.client_session}:

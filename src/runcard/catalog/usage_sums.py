@@ -312,10 +312,10 @@ def imported_sessions(database: CatalogDatabase) -> list[ImportedRecord]:
 
 def counted_records(database: CatalogDatabase) -> CountedRecords:
     """Which records count, if not all."""
-    copies, conflicts = copied_records(database)
+    copies = copied_records(database)
     partly = (
         "SELECT count(*) FROM records WHERE is_copy = 0 AND is_counted = 1 AND id IN "
         "(SELECT record FROM usage u WHERE u.counts < 1 AND NOT EXISTS "
         "(SELECT 1 FROM usage o WHERE o.record = u.record AND o.number = -1 - u.number))"
     )
-    return CountedRecords(len(copies), conflicts, int(database.rows(partly)[0][0]))
+    return CountedRecords(copies.others, copies.conflicts, int(database.rows(partly)[0][0]))

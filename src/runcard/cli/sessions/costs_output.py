@@ -107,7 +107,7 @@ def _row(key: tuple[str | None, ...], totals: "CostTotals") -> CostRow:
     known = dict(zip(totals.tokens, totals.known_tokens, strict=True))
     tokens = {name: (count, known[name]) for name, count in totals.tokens.items()}
     calls = (totals.calls if totals.has_all_calls else None, totals.calls)
-    return CostRow(key, calls, tokens, totals.cost, totals.known_cost, totals.at_least)
+    return CostRow(key, calls, tokens, totals.cost, totals.known_cost, totals.at_least, totals.has_more)
 
 
 def print_csv(report: "CostReport | RecordCosts", by: tuple[str, ...]) -> None:
