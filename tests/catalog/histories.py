@@ -269,7 +269,9 @@ class History:
     def _session_rows(
         self, session: HistorySession, listed: dict[int, tuple[JsonObject, bool]]
     ) -> RecordRows:
-        calls = [self._listed(session, number, *each) for number, each in listed.items()]
+        calls = [
+            self._listed(session, number, each[0], is_metered=each[1]) for number, each in listed.items()
+        ]
         instances = []
         for agent in sorted({session.agents[number] for number in listed}):
             own = [call for call in calls if call["instance_id"] == agent]
@@ -309,8 +311,8 @@ class History:
         return rows
 
     def _listed(
-        self, session: HistorySession, number: int, tokens: JsonObject, is_metered: bool
-    ) -> JsonObject:  # noqa: FBT001
+        self, session: HistorySession, number: int, tokens: JsonObject, *, is_metered: bool
+    ) -> JsonObject:
         call = self.calls[number]
         return {
             "timestamp": moment(call.time + (0 if is_metered else 700)),
