@@ -11,13 +11,14 @@ import sys
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import runcard
 
 BODY = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": []}
 
 
-def call(**headers: str) -> tuple[str, dict]:
+def call(**headers: str) -> tuple[str, dict[str, Any]]:
     request = urllib.request.Request(  # noqa: S310 - of the upstream
         os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
         json.dumps(BODY).encode(),
@@ -49,7 +50,7 @@ def agent(session: str) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def follow(plan: list) -> None:
+def follow(plan: list[Any]) -> None:
     for step in plan:
         kind, _, session = step.partition(" ") if isinstance(step, str) else ("", "", "")
         if isinstance(step, list):

@@ -50,7 +50,8 @@ def spent(folder: Path, upstream: ScriptedUpstream, plan: Plan) -> dict[str, Any
         assert costs.returncode == 0, costs.stderr.decode()
         found[by] = json.loads(costs.stdout)
     assert found["model"]["totals"] == found["day"]["totals"]
-    return found["model"]["totals"]
+    totals: dict[str, Any] = found["model"]["totals"]
+    return totals
 
 
 def assert_is_what_was_sent(totals: dict[str, Any], upstream: ScriptedUpstream) -> None:

@@ -4,10 +4,9 @@ At the level of journals and documents: what a recorder or an import would have 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import FoundRecord, table_rows
@@ -16,7 +15,7 @@ from runcard.catalog.run_rows import run_rows
 from runcard.catalog.session_rows import session_rows
 from runcard.digests import sha256_bytes, short_digest
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
-from runcard.documents.times import format_time_ms, parse_time
+from runcard.documents.times import format_time_ms
 from runcard.encoding import JsonObject
 
 START = 1_793_450_000_000  # shortly before the end of October
@@ -55,7 +54,7 @@ class UpstreamCall:
 
 
 def cost_of(model: str, tokens: JsonObject) -> float:
-    return round((tokens["input"] + tokens["output"]) * MODELS[model] / 1e6, 10)
+    return float(round((tokens["input"] + tokens["output"]) * MODELS[model] / 1e6, 10))
 
 
 @dataclass
@@ -165,7 +164,8 @@ class History:
         found = []
         while run is not None:
             found.append(run)
-            run = next((one for one in self.runs if run and one.id == run.parent), None)
+            parent = run.parent
+            run = next((one for one in self.runs if one.id == parent), None)
         return found
 
     def _new_call(self, session: str | None) -> UpstreamCall:
@@ -277,7 +277,7 @@ class History:
             own = [call for call in calls if call["instance_id"] == agent]
             sums = {name: sum(call["tokens"][name] for call in own) for name in CLASSES}
             written = sums.pop("cache_write_5m") + sums.pop("cache_write_1h")
-            cost = round(sum(call["cost_usd"] for call in own), 10)
+            cost = round(sum(float(call["cost_usd"]) for call in own), 10)
             facts = {
                 "instance_id": agent,
                 "name": agent,
@@ -365,11 +365,3 @@ class History:
             if self.random.random() < 0.3:
                 self._database.settle()
         self._database.settle()
-
-
-def known_times(calls: Sequence[UpstreamCall]) -> set[str]:
-    return {str(parse_time(moment(call.time)))[:7] for call in calls}
-
-
-Figures = tuple[int, int, int, float]
-JsonFigures = dict[str, Any]

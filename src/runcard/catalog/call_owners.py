@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runcard.catalog.call_identity import GIVEN, WIRE
 from runcard.catalog.lineage import RecordLineage
 from runcard.catalog.record_copies import copied_records
-from runcard.catalog.rows import RUN
+from runcard.catalog.rows import RUN, SESSION
 from runcard.catalog.same_calls import CallRecord, Report, SameCall, same_calls
 from runcard.catalog.tables import USAGE_COLUMNS
 
@@ -75,7 +75,7 @@ class _Settlement:
         new |= changed
         keys |= self._keys_settled(changed)
         self._name_reports(new)
-        claimed = self._in_sessions()
+        claimed = self._in_sessions() | self._session_totals()
         freed = [row for row in self._rows("u.counts = ?", [_IN_SESSION]) if row.place not in claimed]
         self._set_counts(freed, _COUNTED)
         keys |= {key for row in freed for key in row.keys}
@@ -107,7 +107,10 @@ class _Settlement:
         """Give reports of `add_usage` without an id that of the call of the wire with the same counts, in a run around theirs."""
         lineage = RecordLineage(self._database)
         for record in sorted(lineage.near(new)):
-            where = "u.record = ? AND u.witness = ? AND u.response IS NULL AND u.request IS NULL AND u.number >= 0"
+            where = (
+                "u.record = ? AND u.witness = ? AND u.number >= 0 AND u.client_session IS NULL "
+                "AND u.response IS NULL AND u.request IS NULL"
+            )
             nameless = self._rows(where, [record, GIVEN]) if lineage.above(record) else []
             if not nameless:
                 continue
@@ -153,6 +156,25 @@ class _Settlement:
             own.sort(key=lambda row: (row.get("started") or 0, row.number))
             found |= {(run, row.number): row for row in own[:calls]}
         return found
+
+    def _session_totals(self) -> dict[tuple[int, int], _UsageRow]:
+        """The totals of sessions that programs reported, of those whose calls others have: a session, or the relay of a run around."""
+        found = self._rows(
+            "u.witness = 1 AND u.client_session IS NOT NULL AND u.response IS NULL AND u.number >= 0", []
+        )
+        lineage = RecordLineage(self._database) if found else None
+        session = "SELECT 1 FROM records WHERE kind = ? AND record_id = ? AND calls > 0 LIMIT 1"
+        metered = f"SELECT 1 FROM usage u WHERE u.record {_AMONG} AND u.client_session = ? AND u.witness = ? LIMIT 1"  # noqa: S608
+        totals = {}
+        for row in found:
+            own = row.get("client_session")
+            above = lineage.above(row.record) if lineage is not None else []
+            is_known = self._database.rows(session, (SESSION, own)) or (
+                above and self._database.rows(metered, (_listed(above), own, WIRE))
+            )
+            if is_known:
+                totals[row.place] = row
+        return totals
 
     # Calls
 

@@ -225,6 +225,7 @@ INDEXES = {
     "usage_by_response": "usage (response) WHERE response IS NOT NULL",
     "usage_by_request": "usage (request) WHERE request IS NOT NULL",
     "usage_elsewhere": "usage (record) WHERE counts < 1",
+    "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
     "relations_by_other": "relations (other_id, type)",
     "facts_by_number": "facts (key, number)",
     "facts_by_text": "facts (key, text)",
