@@ -15,7 +15,7 @@ from runcard.catalog.call_identity import GIVEN, WIRE
 from runcard.catalog.lineage import RecordLineage
 from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
-from runcard.catalog.same_calls import CallRecord, Report, SameCall, same_calls
+from runcard.catalog.same_calls import CallRecord, CallClaim, SameCall, same_calls
 from runcard.catalog.tables import USAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class _Settlement:
         for records, mark in ((now - before, 1), (before - now, 0)):
             for some in _some(records):
                 sql = f"UPDATE records SET is_copy = {mark} WHERE id {_AMONG}"  # noqa: S608
-                self._database.query(sql, [_listed(some)])
-                found = self._rows(f"u.number >= 0 AND u.record {_AMONG}", [_listed(some)])
+                self._database.query(sql, [_json_list(some)])
+                found = self._rows(f"u.number >= 0 AND u.record {_AMONG}", [_json_list(some)])
                 self._set_counts(
                     [row for row in found if row.counts == mark], _ELSEWHERE if mark else _COUNTED
                 )
@@ -133,7 +133,7 @@ class _Settlement:
 
     def _wire_call(self, row: _UsageRow, runs: Sequence[int], taken: set[int]) -> _UsageRow | None:
         where = f"u.record {_AMONG} AND u.witness = ? AND u.input = ? AND u.output = ? AND u.number >= 0 AND u.response IS NOT NULL"
-        found = self._rows(where, [_listed(runs), WIRE, row.get("input"), row.get("output")])
+        found = self._rows(where, [_json_list(runs), WIRE, row.get("input"), row.get("output")])
         for one in found:
             models = {one.get("model"), row.get("model")} - {None}
             if one.get("response") not in taken and (len(models) < 2 or _is_version(models)):
@@ -170,7 +170,7 @@ class _Settlement:
             own = row.get("client_session")
             above = lineage.above(row.record) if lineage is not None else []
             is_known = self._database.rows(session, (SESSION, own)) or (
-                above and self._database.rows(metered, (_listed(above), own, WIRE))
+                above and self._database.rows(metered, (_json_list(above), own, WIRE))
             )
             if is_known:
                 totals[row.place] = row
@@ -183,7 +183,7 @@ class _Settlement:
         keys: set[int] = set()
         for some in _some(records):
             keys |= self._keys_of_rows(
-                f"u.record {_AMONG} AND (u.counts != 1 OR u.number < 0)", [_listed(some)]
+                f"u.record {_AMONG} AND (u.counts != 1 OR u.number < 0)", [_json_list(some)]
             )
         return keys
 
@@ -207,7 +207,7 @@ class _Settlement:
                 f"WHERE u.record {_AMONG} AND u.{name} IS NOT NULL AND u.number >= 0 AND o.number >= 0"
             )
             for some in _some(new):
-                found |= {key for (key,) in self._database.rows(sql, [_listed(some)])}
+                found |= {key for (key,) in self._database.rows(sql, [_json_list(some)])}
         return found
 
     def _settle_calls(self, keys: set[int], claimed: Collection[tuple[int, int]]) -> None:
@@ -242,7 +242,7 @@ class _Settlement:
         """The rows that may be of the calls with these identities, and all the identities that they have."""
         known, rows, more = set[int](), dict[tuple[int, int], _UsageRow](), keys
         while more:
-            listed = _listed(more)
+            listed = _json_list(more)
             found = self._rows(f"u.response {_AMONG}", [listed]) + self._rows(f"u.request {_AMONG}", [listed])
             known |= more
             rows |= {row.place: row for row in found}
@@ -269,7 +269,7 @@ class _Settlement:
         self._touched |= numbers.keys()
         for record, own in numbers.items():
             sql = f"UPDATE usage SET counts = ? WHERE record = ? AND number {_AMONG}"  # noqa: S608
-            self._database.query(sql, (counts, record, _listed(own)))
+            self._database.query(sql, (counts, record, _json_list(own)))
 
     def _remove_rows(self, rows: Iterable[_UsageRow]) -> None:
         for row in rows:
@@ -281,10 +281,10 @@ class _Settlement:
         self._database.change_totals(self._added, self._taken_off)
         sql = f"SELECT DISTINCT u.record FROM usage u WHERE u.counts = 1 AND u.record {_AMONG}"  # noqa: S608
         for some in _some(self._touched):
-            counted = {record for (record,) in self._database.rows(sql, [_listed(some)])}
+            counted = {record for (record,) in self._database.rows(sql, [_json_list(some)])}
             for records, mark in ((counted, 1), (set(some) - counted, 0)):
                 update = f"UPDATE records SET is_counted = {mark} WHERE id {_AMONG}"  # noqa: S608
-                self._database.query(update, [_listed(records)])
+                self._database.query(update, [_json_list(records)])
 
 
 def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
@@ -311,8 +311,8 @@ def _at_least(call: SameCall, rows: Mapping[tuple[int, int], _UsageRow]) -> int:
     return of_record[best.record.record_id] if best.witness == WIRE else max(of_record.values())
 
 
-def _report(record: CallRecord, row: _UsageRow) -> Report:
-    return Report(
+def _report(record: CallRecord, row: _UsageRow) -> CallClaim:
+    return CallClaim(
         record,
         row.number,
         row.get("response"),
@@ -337,5 +337,5 @@ def _some(values: Iterable[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _listed(values: Iterable[int]) -> str:
+def _json_list(values: Iterable[int]) -> str:
     return json.dumps(sorted(values))

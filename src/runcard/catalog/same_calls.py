@@ -42,7 +42,7 @@ class CallRecord(NamedTuple):
         return is_after and (self.ended is None or time <= self.ended + _CLOSE)
 
 
-class Report(NamedTuple):
+class CallClaim(NamedTuple):
     """A call as one record has it."""
 
     record: CallRecord
@@ -78,14 +78,14 @@ class Report(NamedTuple):
 class SameCall:
     """The reports of one call."""
 
-    reports: list[Report] = field(default_factory=list)
+    reports: list[CallClaim] = field(default_factory=list)
 
     @property
-    def owner(self) -> Report:
+    def owner(self) -> CallClaim:
         return max(self.reports, key=lambda one: (one.depth, -one.record.number))
 
     @property
-    def best(self) -> Report:
+    def best(self) -> CallClaim:
         return max(self.reports, key=lambda one: (one.rank, one.depth, -one.record.number))
 
     @property
@@ -98,7 +98,7 @@ class SameCall:
             for values in zip(*ordered, strict=True)
         )
 
-    def distance(self, report: Report) -> int | None:
+    def distance(self, report: CallClaim) -> int | None:
         """How far in time a report is from this call; None if it is of another."""
         if not all(is_same(one, report) for one in self.reports):
             return None
@@ -110,7 +110,7 @@ class SameCall:
         return min(times, default=0)
 
 
-def same_calls(reports: Iterable[Report]) -> list[SameCall]:
+def same_calls(reports: Iterable[CallClaim]) -> list[SameCall]:
     """The calls of these reports, in any order."""
     found: list[SameCall] = []
     kept: dict[_Slot, list[SameCall]] = {}
@@ -150,7 +150,7 @@ class _Slot(NamedTuple):
         return isinstance(other, _Slot) and self[:3] == other[:3]
 
 
-def _slots(report: Report) -> list[_Slot]:
+def _slots(report: CallClaim) -> list[_Slot]:
     ids = [
         (name, key)
         for name, key in (("response", report.response), ("request", report.request))
@@ -165,7 +165,7 @@ def _slots(report: Report) -> list[_Slot]:
     return slots
 
 
-def is_same(one: Report, other: Report) -> bool:
+def is_same(one: CallClaim, other: CallClaim) -> bool:
     """Whether two reports are of one call."""
     if one.record.number == other.record.number or not _has_same_id(one, other):
         return False
@@ -179,7 +179,7 @@ def is_same(one: Report, other: Report) -> bool:
     return is_close and one.record.spans(other.time) and other.record.spans(one.time)
 
 
-def _has_same_id(one: Report, other: Report) -> bool:
+def _has_same_id(one: CallClaim, other: CallClaim) -> bool:
     if one.response is not None and other.response is not None:
         return one.response == other.response
     return one.request is not None and one.request == other.request
@@ -189,7 +189,7 @@ def _are_nested(one: CallRecord, other: CallRecord) -> bool:
     return one.record_id in other.ancestors or other.record_id in one.ancestors
 
 
-def _has_same_counts(one: Report, other: Report) -> bool:
+def _has_same_counts(one: CallClaim, other: CallClaim) -> bool:
     if one.source != "reported" or other.source != "reported":
         return True
     pairs = zip(one.figures[:2], other.figures[:2], strict=True)
