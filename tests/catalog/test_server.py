@@ -171,6 +171,14 @@ def test_hosts_share_a_catalog(cli: Cli, project: Path, monkeypatch: pytest.Monk
     on_host(monkeypatch, "two")
     assert json.loads(cli("ls", "--json").out)["unreachable_stores"] == [f"{project / 'outputs'} on one"]
     assert cli("ls", "--text", "x", "--transcripts").code == 2
+    (project / "away").rename(project / "gone")
+    done = cli("show", first[0]["id"])
+    where = f"it is {project / 'outputs'}"
+    assert (done.code, where in done.err, " on one" in done.err) == (1, True, True), done.err
+    hosts = {
+        group["key"]["host"] for group in json.loads(cli("costs", "--by", "host", "--json").out)["groups"]
+    }
+    assert hosts <= {None, *os.uname()[1:2]}
 
 
 @pytest.mark.usefixtures("project")

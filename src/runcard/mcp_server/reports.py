@@ -108,7 +108,7 @@ TOOLS = (
             {
                 "by": about(
                     {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 5},
-                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, session, label.NAME, config.NAME. "
+                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, host, session, label.NAME, config.NAME. "
                     "Default: month.",
                 ),
                 "since": about(TEXT, "Only what started since: 2026-11-01, or 30d ago."),

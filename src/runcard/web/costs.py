@@ -28,6 +28,7 @@ BY = (
     "branch",
     "project",
     "tool",
+    "host",
     "session",
 )
 PERIODS = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "a year", "": "all time"}

@@ -25,7 +25,7 @@ _TIMES = ("day", "week", "month")
 _OF_FILES = (*_TIMES, "tool", "model", "project", "agent", "branch", "session")
 _OF_RECORDS = (
     *_TIMES,
-    *("model", "provider", "experiment", "role", "agent", "branch", "tool", "project", "session"),
+    *("model", "provider", "experiment", "role", "agent", "branch", "tool", "project", "host", "session"),
 )
 _FACTS = ("config", "label", "metric", "score", "tag")
 
