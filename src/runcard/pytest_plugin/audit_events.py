@@ -34,7 +34,7 @@ class _AuditedEvent(str):
     def __eq__(self, other: object) -> bool:
         is_same = str.__eq__(self, other)
         if is_same and _hook.listener is not None:
-            _tell(_hook.listener, self, sys._getframe(1))  # `dict.get` is not told more
+            _tell(_hook.listener, str(self), sys._getframe(1))  # `dict.get` is not told more
         return is_same
 
 
