@@ -289,6 +289,10 @@ def test_an_agent_gets_nothing_that_a_strangers_session_names(
 def alice_signs(here: Path, as_user: As, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user signs everything; the file of signers that has only their key."""
     as_user("alice")
+    (here / "runtime").mkdir()
+    monkeypatch.setenv(
+        "XDG_RUNTIME_DIR", str(here / "runtime")
+    )  # killed runs leave their configuration there
     key = keygen(here / "alice", name="alice")
     (here / "signers").write_text(key.signers_line + "\n")
     monkeypatch.setenv("RUNCARD_SIGN", "always")
