@@ -242,10 +242,12 @@ def test_a_link_in_the_place_of_a_log_is_not_followed(cli: Cli, here: Path, home
     assert_nothing_taken(here / "artifacts")
 
 
-def test_an_agent_gets_no_files_from_outside_of_the_project(here: Path, home: Path, as_user: As) -> None:
+def test_an_agent_gets_no_files_from_outside_of_the_project(
+    here: Path, home: Path, as_user: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
     as_user("alice")
     (here / "project").mkdir()
-    os.chdir(here / "project")
+    monkeypatch.chdir(here / "project")
     tools = Tools(allows_write=True)
     record_session(here / "project" / "artifacts", home)  # mine, from a shell
     answer = tools.error("collect_team_artifacts", team_session_id="team-1")
@@ -270,9 +272,11 @@ def test_an_agent_gets_no_files_from_outside_of_the_project(here: Path, home: Pa
     assert_nothing_taken(here / "project" / "artifacts")
 
 
-def test_an_agent_gets_nothing_that_a_strangers_session_names(here: Path, home: Path, as_user: As) -> None:
+def test_an_agent_gets_nothing_that_a_strangers_session_names(
+    here: Path, home: Path, as_user: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "project").mkdir()
-    os.chdir(here / "project")
+    monkeypatch.chdir(here / "project")
     as_user("mallory")
     record_session(here / "project" / "artifacts", home)
     as_user("alice")
@@ -285,6 +289,10 @@ def test_an_agent_gets_nothing_that_a_strangers_session_names(here: Path, home: 
 def alice_signs(here: Path, as_user: As, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user signs everything; the file of signers that has only their key."""
     as_user("alice")
+    (here / "runtime").mkdir()
+    monkeypatch.setenv(
+        "XDG_RUNTIME_DIR", str(here / "runtime")
+    )  # killed runs leave their configuration there
     key = keygen(here / "alice", name="alice")
     (here / "signers").write_text(key.signers_line + "\n")
     monkeypatch.setenv("RUNCARD_SIGN", "always")
