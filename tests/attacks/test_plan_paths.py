@@ -21,7 +21,9 @@ OTHERS = {
     "config/broken.yml": f"production: [{SECRET}\n",
     "package.json": json.dumps({"name": "shop", "version": "1.0.0", "description": SECRET}),
     ".mcp.json": json.dumps({"mcpServers": {"other": {"env": {"KEY": SECRET}}}}),
-    "outputs/metadata.json": json.dumps({"metadata_version": "1.0", "generation": {"note": SECRET}, "target": {}}),
+    "outputs/metadata.json": json.dumps(
+        {"metadata_version": "1.0", "generation": {"note": SECRET}, "target": {}}
+    ),
     "tmp/rspec_claude_metadata/notes.yml": f"note: {SECRET}\n",
     "metadata_a.yml": f"note: {SECRET}\n",
     "list.yaml": f"- {SECRET}\n",
