@@ -21,7 +21,9 @@ OTHERS = {
     "config/broken.yml": f"production: [{SECRET}\n",
     "package.json": json.dumps({"name": "shop", "version": "1.0.0", "description": SECRET}),
     ".mcp.json": json.dumps({"mcpServers": {"other": {"env": {"KEY": SECRET}}}}),
-    "outputs/metadata.json": json.dumps({"automation": {}, "target": {}, "note": SECRET}),
+    "outputs/metadata.json": json.dumps(
+        {"metadata_version": "1.0", "generation": {"note": SECRET}, "target": {}}
+    ),
     "tmp/rspec_claude_metadata/notes.yml": f"note: {SECRET}\n",
     "metadata_a.yml": f"note: {SECRET}\n",
     "list.yaml": f"- {SECRET}\n",
@@ -137,6 +139,13 @@ def test_a_plan_elsewhere_is_for_the_command_line_alone(shop: RubyProject, cli: 
     assert cli("plan", "validate", "drafts/plan.yml").code in {0, 2}
     assert cli("plan", "mark", "skeleton", "drafts/plan.yml").code in {0, 2}
     assert b"skeleton_completed: true" in (shop.root / "drafts/plan.yml").read_bytes()
+
+
+def test_a_folder_that_is_only_called_like_that_of_plans_is_none(shop: RubyProject) -> None:
+    name = "docs/rspec_claude_metadata/metadata_a.yml"
+    shop.add(name, encode_yaml(shop.plan_of()))
+    for tool, arguments in READING + WRITING:
+        assert "is not a test plan" in Tools(allows_write=True).error(tool, source=name, **arguments)["error"]
 
 
 def test_a_plan_of_this_project_has_all_its_names(shop: RubyProject) -> None:

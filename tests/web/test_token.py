@@ -83,6 +83,7 @@ def test_the_address_opens_the_page_and_then_every_link_works(place: Path, windo
         assert tab.evaluate("document.cookie") == ""
 
 
+@pytest.mark.long
 def test_a_link_on_another_page_works_as_well(place: Path, window: BrowserContext, tmp_path: Path) -> None:
     """A browser keeps a strict cookie back when a link elsewhere is followed, and so the page asks once more."""
     run = record_run()
@@ -104,6 +105,7 @@ def test_a_link_on_another_page_works_as_well(place: Path, window: BrowserContex
         expect(tab.locator("main")).to_contain_text(run.id)
 
 
+@pytest.mark.long
 def test_who_has_only_the_token_types_it(place: Path, window: BrowserContext) -> None:
     with PageServer(place) as server:
         tab = window.new_page()
