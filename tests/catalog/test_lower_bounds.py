@@ -20,7 +20,7 @@ from runcard.catalog.session_rows import session_rows
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
 from runcard.operations.sessions.import_sessions import import_sessions
 from sessions.importing.sample_sessions import FIRST, reply, said, text
-from transcripts.session_files import claude, usage
+from transcripts.session_files import claude
 
 Json = dict[str, Any]
 SONNET = "claude-sonnet-4-5"
@@ -186,7 +186,7 @@ def on_wire(number: int, session: str | None = "s-1") -> Json:
 
 
 @pytest.fixture
-def database() -> Any:  # noqa: ANN401 - a generator
+def database() -> Any:
     with CatalogDatabase(os.environ.get("RUNCARD_CATALOG")) as opened:
         opened.query("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
         yield opened

@@ -15,7 +15,7 @@ from runcard.catalog.call_identity import GIVEN, WIRE
 from runcard.catalog.lineage import RecordLineage
 from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
-from runcard.catalog.same_calls import CallRecord, CallClaim, SameCall, same_calls
+from runcard.catalog.same_calls import CallClaim, CallRecord, SameCall, same_calls
 from runcard.catalog.tables import USAGE_COLUMNS
 
 if TYPE_CHECKING:

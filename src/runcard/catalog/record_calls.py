@@ -5,6 +5,7 @@ because the journal is gone, the document counts.
 """
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from runcard.documents.session.events import CALLS_LISTED
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError
 from runcard.store import layout
-from runcard.store.record import Record
+from runcard.store.record import DirectoryRecord, Record
 
 UsageRow = tuple[Any, ...]  # in the order of USAGE_COLUMNS
 
@@ -45,6 +46,8 @@ def open_run_calls(path: str, run_id: str | None) -> list[JsonObject]:
 
 def session_calls(record: Record) -> list[JsonObject]:
     """The calls that the journal of a session lists, each with its `instance_id`."""
+    if type(record) is DirectoryRecord and not os.access(f"{record.path}/{layout.AUDIT}", os.F_OK):
+        return []
     listed: list[JsonObject] = []
     events = list(_events(record, layout.AUDIT, _CALLED, _LISTED))
     for event in events:

@@ -314,8 +314,8 @@ def counted_records(database: CatalogDatabase) -> CountedRecords:
     """Which records count, if not all."""
     copies = copied_records(database)
     partly = (
-        "SELECT count(*) FROM records WHERE is_copy = 0 AND is_counted = 1 AND id IN "
-        "(SELECT record FROM usage u WHERE u.counts < 1 AND NOT EXISTS "
-        "(SELECT 1 FROM usage o WHERE o.record = u.record AND o.number = -1 - u.number))"
+        "SELECT count(*) FROM (SELECT DISTINCT u.record FROM usage u WHERE u.counts < 1 AND NOT EXISTS "
+        "(SELECT 1 FROM usage o WHERE o.record = u.record AND o.number = -1 - u.number)) p "
+        "JOIN records r ON r.id = p.record WHERE r.is_copy = 0 AND r.is_counted = 1"
     )
     return CountedRecords(copies.others, copies.conflicts, int(database.rows(partly)[0][0]))

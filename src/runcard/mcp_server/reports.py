@@ -111,7 +111,7 @@ TOOLS = (
                     "day, week, month, model, provider, experiment, role, agent, branch, tool, project, host, session, label.NAME, config.NAME. "
                     "Default: month.",
                 ),
-                "since": about(TEXT, "Only what started since: 2026-11-01, or 30d ago."),
+                "since": about(TEXT, "Only calls since then: 2026-11-01, or 30d ago."),
                 "pointer": POINTER,
                 "cursor": CURSOR,
             }
