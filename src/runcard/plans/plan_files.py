@@ -349,23 +349,28 @@ def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
 
 def plans_of_source(location: PlanLocation) -> list[tuple[str, JsonObject]]:
     """All plans of a source: their paths, and the sections `target`."""
+    return [(each.path, each.plan_file.section("target")) for each in locations_of_source(location)]
+
+
+def locations_of_source(location: PlanLocation) -> list[PlanLocation]:
+    """All plans of a source that name their method."""
     stem = os.path.basename(location.path).removesuffix(_ENDING)
     try:
         names = sorted(os.listdir(location.project.folder))
     except OSError:
         return []
-    found: list[tuple[str, JsonObject]] = []
+    found: list[PlanLocation] = []
     for name in names:
         path = os.path.join(location.project.folder, name)
         if not (is_plan_name(name) and name.startswith(stem)):
             continue
         try:
-            plan = read_plan_file(path, location.plan_file.limits)
+            is_known = path == location.path
+            plan = location.plan_file if is_known else read_plan_file(path, location.plan_file.limits)
         except RuncardError:
             continue
-        target = plan.section("target")
-        if plan.is_about(location.file, location.project.root) and target.get("method"):
-            found.append((path, target))
+        if plan.is_about(location.file, location.project.root) and plan.section("target").get("method"):
+            found.append(replace(location, plan_file=plan))
     return found
 
 

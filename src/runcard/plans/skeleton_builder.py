@@ -81,14 +81,17 @@ class SkeletonBuilder:
             return KnownFactories()
         by_class = {
             class_name: factory
-            for class_name in (self.target["class"], host)
+            for class_name in (self.target["class"], self.target["class"].removesuffix("Policy"), host)
             if class_name
             for factory in reversed(names)
             if _builds(factory, detected[factory], class_name)
         }
         build = strategy(self._data)
         prefix = "" if self._has_factory_methods() else "FactoryBot."
-        return KnownFactories(f"{prefix}{build}", {name: name for name in names}, by_class)
+        by_name = {name: name for name in names}
+        if (record := by_class.get(self.target["class"].removesuffix("Policy"))) and "record" not in by_name:
+            by_name["record"] = record  # of a policy
+        return KnownFactories(f"{prefix}{build}", by_name, by_class)
 
     def _has_factory_methods(self) -> bool:
         """Whether `create` and the like can be called without `FactoryBot`."""

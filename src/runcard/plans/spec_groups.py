@@ -100,6 +100,11 @@ def is_of_method(part: SpecNode) -> bool:
     return part.is_group and (part.word == PERMISSIONS or is_named)
 
 
+def is_of_class(part: SpecNode) -> bool:
+    """Whether a group is named after a class: that is no condition, whatever words are in the name."""
+    return part.kind == DESCRIBE and not part.is_text and _CONSTANT.fullmatch(part.name) is not None
+
+
 def is_of_another(part: SpecNode, target: JsonObject) -> bool:
     """Whether a group, in a spec without one for the method, is about another class, method or request."""
     if part.kind != DESCRIBE:

@@ -33,6 +33,7 @@ from runcard.plans.spec_groups import (
     groups_around,
     is_group_of_method,
     is_of_another,
+    is_of_class,
     is_of_method,
     method_groups,
     request_groups,
@@ -83,7 +84,7 @@ class StateCoverage:
     status: Status
     evidence: tuple[Evidence, ...]
     lines: tuple[int, ...]  # of the contexts that name it, also of those without examples
-    examples: int  # in these contexts; without pending ones
+    examples: int  # about it, by their contexts, calls and results; without pending ones
     reason: str | None = None  # why it is not covered, or not known
 
     @property
@@ -247,7 +248,7 @@ def _parts(
             continue  # what is switched off, or about another method
         if node.kind == SHARED and node.name not in included:
             continue  # nothing runs it
-        if node.kind in {CONTEXT, DESCRIBE} and not is_method:
+        if node.kind in {CONTEXT, DESCRIBE} and not is_method and not is_of_class(node):
             yield _Part(name, node, inside, _tags(node), frozenset(names.in_context(node.name)))
         elif node.kind == INCLUDE or (node.kind == IT and _is_example(node, unfilled)):
             about = names.in_example(node.name) if node.kind == IT else set()
@@ -287,9 +288,13 @@ class _StateReader:
         key = (characteristic["name"], state)
         named = [part for part in self._parts if key in part.states]
         examples = {id(part.node): part for each in named for part in self._examples_in(each)}
+        proving = [each for each in self._examples if key in each.all_states]
+        examples |= {id(part.node): part for part in proving}
+        count = sum(not _is_elsewhere(example, key) for example in examples.values())
         lines = tuple(dict.fromkeys(part.node.line for part in named))
         status, evidence, reason = self._verdict(characteristic, state, named)
-        return StateCoverage(*key, status, tuple(evidence), lines, len(examples), reason)
+        others = sum(each.known_by is EvidenceKind.OTHERS for each in evidence)
+        return StateCoverage(*key, status, tuple(evidence), lines, count or others, reason)
 
     def _verdict(
         self, characteristic: JsonObject, state: str, named: list[_Part]

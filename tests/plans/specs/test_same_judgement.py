@@ -103,3 +103,37 @@ def test_what_the_review_misses_is_inserted(case: str, tmp_path: Path) -> None:
         line.partition("plan: '")[2].partition("'")[0] for line in missing.missing if "plan: '" in line
     }
     assert inserted <= uncovered
+
+
+def test_examples_that_prove_a_state_are_counted(tmp_path: Path) -> None:
+    source, text, spec, content = CASES["what is expected of the calls"]
+    review, _ = _judged(tmp_path, source, text, {spec: content})
+    assert [state.examples for state in review.states] == [1, 1]
+
+
+def test_the_group_of_a_class_is_no_context(tmp_path: Path) -> None:
+    text = "class PaidOrder\n  def call(order) = order.paid? ? :done : :open\nend\n"
+    spec = "describe PaidOrder do\n  describe '#other' do\n    it('a') { x }\n  end\nend\n"
+    review, _ = _judged(tmp_path, "app/paid_order.rb", text, {"spec/paid_order_spec.rb": spec})
+    assert [(state.lines, state.reason) for state in review.states] == [
+        ((), "the spec has no example for the method")
+    ] * 2
+
+
+def test_a_policy_gets_the_factories_of_its_user_and_its_record(tmp_path: Path) -> None:
+    files = {
+        "Gemfile": "",
+        "app/policies/order_policy.rb": "class OrderPolicy < ApplicationPolicy\n  def show? = @context.admin?\nend\n",
+        "spec/factories.rb": "FactoryBot.define do\n factory :user\n factory :order\n factory :cart\nend\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    source = str(tmp_path / "app/policies/order_policy.rb")
+    plan = analyze_source(source, MethodRef(method="show?"), write=True).analysis.plan
+    assert plan["target"]["uses_models"] is True
+    assert sorted(plan["factories_detected"]) == ["order", "user"]
+    validate_plan(source)
+    text = Path(write_skeleton(source).path).read_text()
+    assert "let(:user) { FactoryBot.create(:user) }" in text
+    assert "let(:record) { FactoryBot.create(:order) }" in text

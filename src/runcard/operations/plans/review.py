@@ -186,7 +186,7 @@ def source_facts(source: ReviewSource, data: JsonObject) -> MethodBranches | Non
 
 def title_of(target: JsonObject) -> str:
     """A method as `Class#method`."""
-    return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
+    return f"{target.get('class')}{'.' if target.get('method_type') == 'class' else '#'}{target['method']}"
 
 
 def _write(plan: Plan, page: str) -> str:
