@@ -137,3 +137,11 @@ def test_a_policy_gets_the_factories_of_its_user_and_its_record(tmp_path: Path) 
     text = Path(write_skeleton(source).path).read_text()
     assert "let(:user) { FactoryBot.create(:user) }" in text
     assert "let(:record) { FactoryBot.create(:order) }" in text
+
+
+def test_a_review_without_coverage_points_to_it(tmp_path: Path) -> None:
+    source, text, spec, content = CASES["what is expected of the calls"]
+    _judged(tmp_path, source, text, {spec: content.replace("it('b')", "xit('b')")})
+    assert "pass a coverage report with `--coverage`" in review_spec(str(tmp_path / source)).page
+    (tmp_path / spec).write_text(content)
+    assert "--coverage" not in review_spec(str(tmp_path / source)).page

@@ -121,7 +121,7 @@ def review_spec(
         facts = source_facts(ReviewSource(plan.location.source, plan.location.project.root), data)
     result = review(data, trees, evidence, facts)
     shown = list(specs or specs_of(plan))
-    page = review_page(title_of(data["target"]), shown, result)
+    page = review_page(title_of(data["target"]), shown, result, has_coverage=evidence is not None)
     return ReviewResult(
         plan, files, result, page, _write(plan, page) if write_report else None, tuple(warnings)
     )

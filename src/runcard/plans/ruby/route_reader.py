@@ -47,7 +47,7 @@ _UNKNOWN = object()  # an option whose value is computed
 Options = dict[str, object]
 
 
-class Symbol(str):
+class RubySymbol(str):
     """A symbol: Rails takes `get :list` for an action and `get 'list'` for a path."""
 
     __slots__ = ()
@@ -70,12 +70,14 @@ class RouteLiterals(Literals):
     def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
         found = super().value(node, names, depth)
         return (
-            Symbol(found) if isinstance(found, str) and node is not None and node.type in _SYMBOLS else found
+            RubySymbol(found)
+            if isinstance(found, str) and node is not None and node.type in _SYMBOLS
+            else found
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _RouteBlock:
     """What holds where a declaration stands."""
 
     scope: RouteScope
@@ -86,7 +88,7 @@ class _Block:
     is_conditional: bool = False
 
 
-class _Call(NamedTuple):
+class _Declaration(NamedTuple):
     """A declaration."""
 
     word: str
@@ -108,9 +110,9 @@ class RouteReader:
         self.routes: list[DrawnRoute] = []
 
     def read(self) -> None:
-        self._visit_all(self._code.root, _Block(RouteScope(), NO_NAMES, {}))
+        self._visit_all(self._code.root, _RouteBlock(RouteScope(), NO_NAMES, {}))
 
-    def _in_file(self, code: Code, literals: RouteLiterals, node: Node, at: _Block) -> None:
+    def _in_file(self, code: Code, literals: RouteLiterals, node: Node, at: _RouteBlock) -> None:
         before = self._code, self._literals
         self._code, self._literals = code, literals
         self._visit_all(node, at)
@@ -118,13 +120,13 @@ class RouteReader:
 
     # The tree
 
-    def _visit_all(self, node: Node | None, at: _Block) -> None:
+    def _visit_all(self, node: Node | None, at: _RouteBlock) -> None:
         if at.depth < _MAX_DEPTH:
             at = replace(at, depth=at.depth + 1)
             for child in children(node):
                 self._visit(child, at)
 
-    def _visit(self, node: Node, at: _Block) -> None:
+    def _visit(self, node: Node, at: _RouteBlock) -> None:
         if node.type in METHODS | {"class", "module", "singleton_class"}:
             return
         if node.type in _CONDITIONALS:
@@ -141,7 +143,7 @@ class RouteReader:
         else:
             self._visit_all(node, at)
 
-    def _alternatives(self, node: Node, at: _Block) -> None:
+    def _alternatives(self, node: Node, at: _RouteBlock) -> None:
         """The branches of a condition: a name that one of them gives is free in the others."""
         at = replace(at, is_conditional=True, depth=at.depth + 1)
         before, after = self._named, set(self._named)
@@ -151,7 +153,7 @@ class RouteReader:
             after |= self._named
         self._named = after
 
-    def _visit_call(self, node: Node, at: _Block) -> None:
+    def _visit_call(self, node: Node, at: _RouteBlock) -> None:
         method, receiver, block = (field_of(node, name) for name in ("method", "receiver", "block"))
         word = self._code.text_of(method) if method else ""
         if receiver is not None and self._code.text_of(receiver) != at.receiver:
@@ -168,7 +170,7 @@ class RouteReader:
         if call is not None:
             declaration(self, call, at)
 
-    def _call(self, word: str, node: Node, block: Node | None, at: _Block) -> _Call | None:
+    def _call(self, word: str, node: Node, block: Node | None, at: _RouteBlock) -> _Declaration | None:
         """A declaration with its options; None if one of them is computed."""
         is_given = not at.receiver or field_of(node, "receiver") is not None
         options: Options | None = dict(at.given) if is_given else {}
@@ -188,13 +190,13 @@ class RouteReader:
             options = self._merged(options, values.pop())
         if options is None or any(options.get(name) is _UNKNOWN for name in _DECISIVE):
             return None
-        return _Call(word, values, options, block)
+        return _Declaration(word, values, options, block)
 
     @staticmethod
     def _merged(options: Options | None, more: Mapping[str, object] | None) -> Options | None:
         return None if options is None or more is None else options | dict(more)
 
-    def _pair(self, pair: Node, at: _Block) -> Options | None:
+    def _pair(self, pair: Node, at: _RouteBlock) -> Options | None:
         key, value = field_of(pair, "key"), field_of(pair, "value")
         name = self._literals.value(key, at.names) if pair.type == "pair" else None
         if not isinstance(name, str) or key is None or value is None:
@@ -206,14 +208,14 @@ class RouteReader:
             known = _UNKNOWN
         return {name: known}
 
-    def _splat(self, node: Node, at: _Block) -> Options | None:
+    def _splat(self, node: Node, at: _RouteBlock) -> Options | None:
         inner = children(node)
         value = self._literals.value(inner[0], at.names) if len(inner) == 1 else None
         return value if isinstance(value, dict) else None
 
     # Declarations
 
-    def _scope(self, call: _Call, at: _Block) -> None:
+    def _scope(self, call: _Declaration, at: _RouteBlock) -> None:
         options = dict(call.options)
         if any(options.get(key) is _UNKNOWN for key in ("only", "except", "to")):
             return
@@ -226,7 +228,7 @@ class RouteReader:
             options["path"] = "/".join(parts)
         self._visit_all(call.block, replace(at, scope=at.scope.with_options(options)))
 
-    def _namespace(self, call: _Call, at: _Block) -> None:
+    def _namespace(self, call: _Declaration, at: _RouteBlock) -> None:
         name = call.values[0] if call.values else None
         if not isinstance(name, str) or any(
             call.options.get(key) is _UNKNOWN for key in ("only", "except", "to")
@@ -239,35 +241,35 @@ class RouteReader:
         own = {"module": name, "as": name, "shallow_path": path, "shallow_prefix": prefix}
         self._visit_all(call.block, replace(at, scope=scope.with_options(own | options)))
 
-    def _controller(self, call: _Call, at: _Block) -> None:
+    def _controller(self, call: _Declaration, at: _RouteBlock) -> None:
         if call.values and isinstance(call.values[0], str):
             self._visit_all(call.block, replace(at, scope=replace(at.scope, controller=call.values[0])))
 
-    def _level(self, call: _Call, at: _Block) -> None:
+    def _level(self, call: _Declaration, at: _RouteBlock) -> None:
         if at.scope.is_in_resource:
             scope = getattr(at.scope, call.word)()
             self._visit_all(call.block, replace(at, scope=scope))
 
-    def _shallow(self, call: _Call, at: _Block) -> None:
+    def _shallow(self, call: _Declaration, at: _RouteBlock) -> None:
         self._visit_all(call.block, replace(at, scope=replace(at.scope, is_shallow=True)))
 
-    def _same(self, call: _Call, at: _Block) -> None:
+    def _same(self, call: _Declaration, at: _RouteBlock) -> None:
         self._visit_all(call.block, at)
 
-    def _with_options(self, call: _Call, at: _Block) -> None:
+    def _with_options(self, call: _Declaration, at: _RouteBlock) -> None:
         """Its options are those of each call in its block; if the block has a variable, of the calls to that."""
         parameters = children(field_of(call.block, "parameters")) if call.block else []
         receiver = self._code.text_of(parameters[0]) if parameters else ""
         self._visit_all(call.block, replace(at, given=call.options, receiver=receiver))
 
-    def _concern(self, call: _Call, _: _Block) -> None:
+    def _concern(self, call: _Declaration, _: _RouteBlock) -> None:
         if call.values and isinstance(call.values[0], str) and call.block is not None:
             self._concerns[call.values[0]] = (self._code, self._literals, call.block)
 
-    def _use_concerns(self, call: _Call, at: _Block) -> None:
+    def _use_concerns(self, call: _Declaration, at: _RouteBlock) -> None:
         self._concerns_in(call.values, dict(call.options), at)
 
-    def _concerns_in(self, values: Sequence[object], options: Options, at: _Block) -> None:
+    def _concerns_in(self, values: Sequence[object], options: Options, at: _RouteBlock) -> None:
         for value in values:
             for name in value if isinstance(value, list) else [value]:
                 code, literals, block = self._concerns.get(str(name), (None, None, None))
@@ -277,7 +279,7 @@ class RouteReader:
                 inner = replace(at, names=dict.fromkeys(parameters, options), depth=at.depth + 10)
                 self._in_file(code, literals, block, inner)
 
-    def _draw(self, call: _Call, at: _Block) -> None:
+    def _draw(self, call: _Declaration, at: _RouteBlock) -> None:
         name = call.values[0] if call.values else None
         if isinstance(name, str) and re.fullmatch(r"\w+(?:/\w+)*", name) and at.depth < _MAX_DEPTH:
             code = self._other_file(name)
@@ -286,12 +288,12 @@ class RouteReader:
 
     # Resources
 
-    def _resources(self, call: _Call, at: _Block) -> None:
+    def _resources(self, call: _Declaration, at: _RouteBlock) -> None:
         for name in call.values:
             if isinstance(name, str):
                 self._resource(call, name, at)
 
-    def _resource(self, call: _Call, name: str, at: _Block) -> None:
+    def _resource(self, call: _Declaration, name: str, at: _RouteBlock) -> None:
         options, scope = dict(call.options), at.scope
         if options.get("shallow"):
             scope = replace(scope, is_shallow=bool(options.pop("shallow")))
@@ -316,7 +318,7 @@ class RouteReader:
         if is_actions_known:
             self._own_routes(inner)
 
-    def _own_routes(self, at: _Block) -> None:
+    def _own_routes(self, at: _RouteBlock) -> None:
         scope = at.scope
         resource = scope.resource
         if resource is None:
@@ -335,11 +337,11 @@ class RouteReader:
             own.append(own.pop(1))
         for action, verb, inside in own:
             if action in resource.actions:
-                self._add(Symbol(action), verb, {}, replace(at, scope=inside))
+                self._add(RubySymbol(action), verb, {}, replace(at, scope=inside))
 
     # Single routes
 
-    def _root(self, call: _Call, at: _Block) -> None:
+    def _root(self, call: _Declaration, at: _RouteBlock) -> None:
         options = dict(call.options)
         if call.values and isinstance(call.values[0], str):
             options["to"] = call.values[0]
@@ -348,16 +350,18 @@ class RouteReader:
             at = replace(at, scope=scope)
         self._match("/", "get", {"as": "root"} | options, at)
 
-    def _verb(self, call: _Call, at: _Block) -> None:
+    def _verb(self, call: _Declaration, at: _RouteBlock) -> None:
         options, paths = dict(call.options), list(call.values)
         if not paths:  # get 'path' => 'controller#action'
-            path = next((key for key in options if not isinstance(key, Symbol)), None)
+            path = next((key for key in options if not isinstance(key, RubySymbol)), None)
             if path is None:
                 return
             target = options.pop(path)
-            is_controller = isinstance(target, str) and not isinstance(target, Symbol) and "#" not in target
-            key = "action" if isinstance(target, Symbol) else "controller" if is_controller else "to"
-            options[Symbol(key)], paths = target, [path]
+            is_controller = (
+                isinstance(target, str) and not isinstance(target, RubySymbol) and "#" not in target
+            )
+            key = "action" if isinstance(target, RubySymbol) else "controller" if is_controller else "to"
+            options[RubySymbol(key)], paths = target, [path]
         via = options.pop("via", at.scope.via)
         first = (via[0] if via else None) if isinstance(via, list) else via
         verb = call.word if call.word != "match" else str(first or "")
@@ -366,7 +370,7 @@ class RouteReader:
             if isinstance(path, str) and verb:
                 self._match(path, verb, options, at)
 
-    def _match(self, path: str, verb: str, options: Options, at: _Block) -> None:
+    def _match(self, path: str, verb: str, options: Options, at: _RouteBlock) -> None:
         level = options.get("on")
         scope = at.scope
         if isinstance(level, str):
@@ -379,10 +383,10 @@ class RouteReader:
             scope = scope.member()
         self._add(path, verb, options, replace(at, scope=scope))
 
-    def _add(self, path: str, verb: str, options: Options, at: _Block) -> None:
+    def _add(self, path: str, verb: str, options: Options, at: _RouteBlock) -> None:
         """Draw a route."""
         scope = at.scope
-        is_symbol = isinstance(path, Symbol)
+        is_symbol = isinstance(path, RubySymbol)
         own_path = _text(options.get("path")) if is_symbol else path
         given = options.get("as", "")
         full = scope.path_of(path, own_path or (None if is_symbol else path))
@@ -398,7 +402,7 @@ class RouteReader:
             controller = action = ""
         self.routes.append(DrawnRoute(verb, full, name, controller, action, at.is_conditional))
 
-    _DECLARATIONS: ClassVar[dict[str, Callable[["RouteReader", _Call, _Block], None]]] = {
+    _DECLARATIONS: ClassVar[dict[str, Callable[["RouteReader", _Declaration, _RouteBlock], None]]] = {
         **dict.fromkeys(_VERBS, _verb),
         **dict.fromkeys(_WITHOUT_EFFECT, _same),
         "root": _root,
@@ -424,7 +428,7 @@ def _endpoint(path: str, options: Options, scope: RouteScope) -> tuple[str, str]
     action = _text(options.get("action"))
     if not to and scope.controller and scope.action:
         to = f"{scope.controller}#{scope.action}"
-    if not to and not action and not isinstance(path, Symbol):
+    if not to and not action and not isinstance(path, RubySymbol):
         plain = path.removesuffix("(.:format)")
         if _SHORT.fullmatch(plain):
             to = re.sub(r"/([^/]*)$", r"#\1", plain.removeprefix("/")).replace("-", "_")

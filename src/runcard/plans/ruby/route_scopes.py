@@ -17,7 +17,7 @@ _OPTIONAL_PART = re.compile(r"(\(+[^)]+\))(\(+/:[^)]+\))*")
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class RouteResource:
     """`resources :name` or `resource :name`."""
 
     path: str
@@ -57,7 +57,7 @@ class RouteScope:
     is_shallow: bool = False
     shallow_depth: int = 0  # how many of the resources around it are shallow
     level: str = ""
-    resource: Resource | None = None
+    resource: RouteResource | None = None
 
     @property
     def is_in_resource(self) -> bool:
@@ -88,7 +88,7 @@ class RouteScope:
         at = at.at_path(resource.nested_path)
         return replace(at, name=_prefixed(at.name, resource.member_name))
 
-    def inside(self, resource: Resource) -> "RouteScope":
+    def inside(self, resource: RouteResource) -> "RouteScope":
         """The block of resources."""
         return replace(
             self,
@@ -103,7 +103,7 @@ class RouteScope:
         return replace(self, name=self.shallow_name, path=self.shallow_path)
 
     @property
-    def _resource(self) -> Resource:
+    def _resource(self) -> RouteResource:
         assert self.resource is not None  # noqa: S101 - only in the block of resources
         return self.resource
 
@@ -184,7 +184,7 @@ def resource_of(
     *,
     is_single: bool,
     is_api: bool,
-) -> Resource:
+) -> RouteResource:
     """A declared resource: its name, the singular of what its routes are named after, and the plural of its name."""
     name, one, many = names
     only, left_out = action_names(options.get("only")), action_names(options.get("except"))
@@ -194,7 +194,7 @@ def resource_of(
     if only is None:
         only = known - {"new", "edit"} if is_api else known
     plain = _text(options.get("as")) or name
-    return Resource(
+    return RouteResource(
         _text(options.get("path"), name),
         _text(options.get("controller")) or (many if is_single else name),
         plain if is_single else one,
