@@ -218,3 +218,16 @@ def test_calls_that_a_run_inside_has_metered_are_not_missing(
     outer = run_metered(["sh", "-c", f"{inner} >{tmp_path}/out"], env, tmp_path / "work")
     assert outer.code == 0, outer.err
     assert (gaps(outer), len(upstream.calls)) == ([], 1)
+
+
+def test_calls_that_another_run_has_metered_at_the_same_time_are_not_missing(home: Path) -> None:
+    write_session(home, "codex", "/project")
+    call = {"observer": "meter", "response_id": "resp_1", "client_session": "s-1"}
+    payload = call | {"tokens": {"input": 7, "output": 3}}
+    journal = home / "store/other/experiment.jsonl"
+    journal.parent.mkdir(parents=True)
+    journal.write_text(json.dumps({"event": "model.called", "payload": payload}) + "\n")
+    traces = RunTraces(str(home / "store/run"), SINCE, "/project", frozenset(), frozenset(), {})
+    assert unmetered_calls(traces, []) == {}
+    journal.unlink()
+    assert unmetered_calls(traces, []) == {"Codex": 1}

@@ -36,6 +36,9 @@ class MeteredCalls:
         self.observe: Observe = WireCalls(self).observe
         self.calls = 0  # that were seen, failed ones included
         self.incomplete: dict[str, None] = {}  # why calls are missing in the totals
+        self.unwritten: list[
+            tuple[str, str | None, int]
+        ] = []  # reasons that could not be recorded, hints, calls
         self._events = events
         self._report = CallReport(observer="meter", keep_content=keep_content)
         self._queue: queue.SimpleQueue[FinishedCall | None] = queue.SimpleQueue()
@@ -99,11 +102,15 @@ class MeteredCalls:
             self._lost += self._queue.qsize() if self._thread.is_alive() else 0
         if self._lost:
             what = "a call" if self._lost == 1 else f"{self._lost:,} calls"
-            self._add_incomplete(f"{what} could not be recorded: {self._problem}", self._lost)
+            self._add_at_end(f"{what} could not be recorded: {self._problem}", self._lost)
         for kind, count in self._not_understood.items():
             if count:
-                self._add_incomplete(_not_understood(kind), count, _ADD_USAGE)
+                self._add_at_end(_not_understood(kind), count, _ADD_USAGE)
         self._not_understood.clear()
+
+    def _add_at_end(self, reason: str, calls: int, hint: str | None = None) -> None:
+        if not self._add_incomplete(reason, calls, hint):
+            self.unwritten.append((reason, hint, calls))  # a full disk may have room a moment later
 
     def _add_incomplete(self, reason: str, calls: int, hint: str | None = None) -> bool:
         """Record that calls are missing; False if that cannot be written. If it stays so, the record cannot be closed."""

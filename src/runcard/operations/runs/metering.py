@@ -66,6 +66,7 @@ class CommandMeter:
         self._witness: OtlpWitness | None = None
         self.listener: Listener | None = None
         self._programs: ProgramFolder | None = None
+        self._unwritten: list[tuple[str, str | None, int | None]] = []  # reasons, hints, numbers of calls
 
     def search_path(self, environment: dict[str, str]) -> list[str]:
         """The folders in which the command is looked for: not those of the meter of an enclosing run."""
@@ -198,10 +199,8 @@ class CommandMeter:
             return
         for problem in self.listener.problems:
             self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
-        for reason in self._calls.incomplete if self._calls is not None else ():
-            self._show(reason)
-        for host in self._calls.unreachable if self._calls is not None else ():
-            self._warn(_WARNING, f"no connection to {host}")
+        if self._calls is not None:
+            self._report_missing(self._calls)
         adaptation, calls = self._adaptation, self._calls.calls if self._calls is not None else 0
         starts = list(self._programs.starts()) if self._programs is not None else []
         seen = {(client, directory) for client, directory, _ in starts if client} | set(programs)
@@ -222,6 +221,14 @@ class CommandMeter:
                     _WARNING,
                     f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
                 )
+
+    def _report_missing(self, calls: "MeteredCalls") -> None:
+        """Show why calls are missing, and name hosts without a connection."""
+        self._unwritten += calls.unwritten
+        for reason in calls.incomplete:
+            self._show(reason)
+        for host in calls.unreachable:
+            self._warn(_WARNING, f"no connection to {host}")
 
     def _compare(self, witness: "OtlpWitness") -> None:
         """Record which calls only the meter saw, or only Claude Code reported."""
@@ -262,11 +269,22 @@ class CommandMeter:
             )
         return sum(missing.values())
 
+    def write_missing(self) -> None:
+        """Record what could not be recorded before. Raises where that is still so: such a record must not be closed.
+
+        On a full disk there may be room for the end of a run, and not for what is missing in its total.
+        """
+        while self._unwritten:
+            self._events.add_incomplete_usage(*self._unwritten[0])
+            del self._unwritten[0]
+
     def _add_incomplete(self, reason: str, hint: str | None, calls: int | None = None) -> None:
         """The fold makes a warning of it; it is shown as well."""
         self._show(f"{reason}; {hint}" if hint else reason)
-        with contextlib.suppress(RuncardError, OSError):  # closing the record says that it cannot be written
+        try:
             self._events.add_incomplete_usage(reason, hint, calls)
+        except (RuncardError, OSError):
+            self._unwritten.append((reason, hint, calls))
 
 
 def _check_texts(texts: list[str]) -> None:

@@ -352,6 +352,7 @@ class _CommandRun:
             for problem in () if self._problems else self.files.copy_outputs():  # none: it was not run
                 self.warn("output-file", problem)
             status = "completed" if self._code == 0 else "failed"
+            self._meter.write_missing()
             with warnings_in(self._warnings):
                 document = self._events.end(
                     status, exit_code=self._code, environment=self._environment(), used=self._used
