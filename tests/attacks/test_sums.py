@@ -16,6 +16,12 @@ from meter.scripted_upstream import ScriptedUpstream, scripted_upstream
 PROGRAM = Path(__file__).with_name("nested_program.py")
 SESSIONS = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222")
 Plan = list[Any]
+TEST = """import anthropic
+
+def test_the_model():
+    for _ in range(2):
+        anthropic.Anthropic().messages.create(model="claude-sonnet-4-5", max_tokens=9, messages=[{"role": "user", "content": "x"}])
+"""
 
 
 @pytest.fixture
@@ -24,13 +30,17 @@ def upstream() -> Iterator[ScriptedUpstream]:
         yield server
 
 
-def spent(folder: Path, upstream: ScriptedUpstream, plan: Plan) -> dict[str, Any]:
-    """What `runcard costs` says after a program did this under `runcard run`."""
+def follow(plan: Plan) -> list[str]:
+    return [sys.executable, str(PROGRAM), json.dumps(plan)]
+
+
+def spent(folder: Path, upstream: ScriptedUpstream, command: list[str]) -> dict[str, Any]:
+    """What `runcard costs` says after a command under `runcard run`."""
     env = agent_environment(folder) | {"ANTHROPIC_BASE_URL": upstream.url, "ANTHROPIC_API_KEY": KEY}
     env |= {"RUNCARD_ARTIFACTS_DIR": str(folder / "sessions")}
     run = [sys.executable, "-m", "runcard"]
     done = subprocess.run(
-        [*run, "run", "--quiet", "--", sys.executable, str(PROGRAM), json.dumps(plan)],
+        [*run, "run", "--quiet", "--", *command],
         env=env,
         cwd=folder / "work",
         capture_output=True,
@@ -66,10 +76,10 @@ def assert_is_what_was_sent(totals: dict[str, Any], upstream: ScriptedUpstream) 
     assert totals["cost_usd"] is not None
 
 
-@pytest.mark.parametrize("step", ["reply", "usage"])
+@pytest.mark.parametrize("step", ["reply", pytest.param("usage", marks=pytest.mark.long)])
 def test_a_run_in_a_run(step: str, upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """The relay of the outer run sees the call, and the inner run gets the reply, or only its usage."""
-    totals = spent(tmp_path, upstream, [step])
+    totals = spent(tmp_path, upstream, follow([step]))
     assert_is_what_was_sent(totals, upstream)
     assert not totals["at_least"]
 
@@ -78,8 +88,19 @@ def test_a_run_in_a_run(step: str, upstream: ScriptedUpstream, tmp_path: Path) -
 def test_an_import_in_the_middle_of_a_run(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     """As a hook does it: what the run calls afterwards counts as well."""
     plan = [f"agent {SESSIONS[0]}", "import", *["call"] * 5, f"agent {SESSIONS[0]}", ["call", "reply"]]
-    assert_is_what_was_sent(spent(tmp_path, upstream, plan), upstream)
+    assert_is_what_was_sent(spent(tmp_path, upstream, follow(plan)), upstream)
     assert len(upstream.calls) == 9
+
+
+@pytest.mark.long
+def test_tests_that_report_their_calls(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+    """`runcard run -- pytest --runcard`: the relay and the plugin have the same calls."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "test_model.py").write_text(TEST)
+    words = [sys.executable, "-m", "pytest", "-q", "--runcard", "-p", "no:cacheprovider", "test_model.py"]
+    assert_is_what_was_sent(spent(tmp_path, upstream, words), upstream)
+    assert len(upstream.calls) == 2
 
 
 def random_plan(random: Random, depth: int = 0) -> Plan:
@@ -96,7 +117,7 @@ def random_plan(random: Random, depth: int = 0) -> Plan:
 @pytest.mark.parametrize("seed", range(50))
 def test_random_histories(seed: int, upstream: ScriptedUpstream, tmp_path: Path) -> None:
     plan = random_plan(Random(seed))  # noqa: S311
-    totals = spent(tmp_path, upstream, plan)
+    totals = spent(tmp_path, upstream, follow(plan))
     if not upstream.calls:
         assert not totals["calls"]
         return

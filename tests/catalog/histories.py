@@ -6,6 +6,7 @@ At the level of journals and documents: what a recorder or an import would have 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import Random
 
 from runcard.catalog.database import CatalogDatabase
@@ -29,8 +30,6 @@ CLASSES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", 
 
 
 def moment(milliseconds: int) -> str:
-    from datetime import UTC, datetime  # noqa: PLC0415
-
     return format_time_ms(datetime.fromtimestamp(milliseconds / 1000, UTC))
 
 
@@ -272,7 +271,7 @@ class History:
         calls = [
             self._listed(session, number, each[0], is_metered=each[1]) for number, each in listed.items()
         ]
-        instances = []
+        instances: list[JsonObject] = []
         for agent in sorted({session.agents[number] for number in listed}):
             own = [call for call in calls if call["instance_id"] == agent]
             sums = {name: sum(call["tokens"][name] for call in own) for name in CLASSES}

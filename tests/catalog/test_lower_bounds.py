@@ -240,6 +240,32 @@ def test_the_total_of_a_session_that_a_program_reported_is_not_one_more_call(
     assert counted(database) == {"s-1": 2}
 
 
+def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) -> None:
+    """Its calls are those of the wire at the same time with the same counts; each call of the wire is one of them."""
+    listed = [
+        call(number, instance_id="main", response=f"{number:016x}", observer="transcript")
+        for number in (1, 2, 3)
+    ]
+    document = {
+        "team_session_id": "g-1",
+        "instances": [
+            {"instance_id": "main", "calls": 3, "cost": 1.5, "tokens": {"input": 36, "output": 15}}
+        ],
+        "execution_summary": {"total_cost": 1.5, "execution_start": "2026-11-02T10:00:00Z"},
+        "origin_session": {"tool": "gemini", "id": "g-1"},
+    }
+    session = session_rows(document, (), listed)
+    session.record |= {"kind": SESSION, "record_id": "g-1", "is_open": 0}
+    wire = metered(
+        "run-1", *(on_wire(number, None) for number in (2, 3)), call(3, response_id="x", observer="meter")
+    )
+    put(database, session=session)
+    put(database, run=wire)
+    assert counted(database) == {"g-1": 3, "run-1": 1}
+    put(database, run=wire)
+    assert counted(database) == {"g-1": 3, "run-1": 1}
+
+
 def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
     same = [call(number, response_id="chatcmpl-1", observer="meter") for number in (1, 1, 2)]
     put(database, one=metered("run-1", *same), other=metered("run-2", *same))

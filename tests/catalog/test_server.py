@@ -182,6 +182,22 @@ def test_hosts_share_a_catalog(cli: Cli, project: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("project")
+def test_a_rebuild_changes_no_sum(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with runcard.record("outputs", model="claude-sonnet-4-5") as run:
+        run.add_usage({"input": 1000, "output": 200})
+    for host in ("one", "two"):
+        on_host(monkeypatch, host)
+        cli("index", "outputs")
+    totals = [json.loads(cli("costs", "--json").out)["totals"]]
+    for host in ("one", "two"):
+        on_host(monkeypatch, host)
+        assert cli("index", "--rebuild").code == 0
+        totals.append(json.loads(cli("costs", "--json").out)["totals"])
+    assert totals[0] == totals[1] == totals[2]
+    assert totals[0]["calls"] == 2
+
+
+@pytest.mark.usefixtures("project")
 def test_a_rebuild_leaves_the_records_of_other_hosts(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     on_host(monkeypatch, "one")
     cli("index", "outputs")

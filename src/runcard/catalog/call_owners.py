@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.catalog.call_identity import GIVEN, WIRE
+from runcard.catalog.call_identity import GIVEN, TRANSCRIPT, WIRE
 from runcard.catalog.lineage import RecordLineage
 from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
-from runcard.catalog.same_calls import CallClaim, CallRecord, SameCall, same_calls
+from runcard.catalog.same_calls import CLOSE, CallClaim, CallRecord, SameCall, same_calls
 from runcard.catalog.tables import USAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _COUNTED, _ELSEWHERE, _IN_SESSION = (
     0,
     -1,
 )  # of `counts`; the last: in a session that does not list its calls
+_WITHOUT_IDS = ("gemini", "opencode")  # tools whose files do not have the ids of the provider
 _AMONG = "IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
 
 _PLACE = {name: number for number, name in enumerate(USAGE_COLUMNS)}
@@ -75,6 +76,7 @@ class _Settlement:
         new |= changed
         keys |= self._keys_settled(changed)
         self._name_reports(new)
+        self._name_transcripts(new)
         claimed = self._in_sessions() | self._session_totals()
         freed = [row for row in self._rows("u.counts = ?", [_IN_SESSION]) if row.place not in claimed]
         self._set_counts(freed, _COUNTED)
@@ -139,6 +141,35 @@ class _Settlement:
             if one.get("response") not in taken and (len(models) < 2 or _is_version(models)):
                 return one
         return None
+
+    def _name_transcripts(self, new: set[int]) -> None:
+        """Give calls of tools that write no id of the provider that of a call of the wire at the same time with the same counts."""
+        sql = (
+            "SELECT t.record, t.number, w.record, w.number FROM records r JOIN usage t ON t.record = r.id "  # noqa: S608
+            "JOIN usage w ON w.started BETWEEN t.started - ? AND t.started + ? AND w.input = t.input AND w.output = t.output "
+            "WHERE r.tool IN (?, ?) AND t.witness = ? AND w.witness = ? AND t.number >= 0 AND w.number >= 0 "
+            f"AND w.response IS NOT NULL AND (t.record {_AMONG} OR w.record {_AMONG}) "
+            "ORDER BY abs(t.started - w.started), t.record, t.number, w.record, w.number"
+        )
+        tools = self._database.rows("SELECT 1 FROM records WHERE tool IN (?, ?) LIMIT 1", _WITHOUT_IDS)
+        if not new or not tools:
+            return
+        listed = _json_list(new)
+        parameters = (CLOSE, CLOSE, *_WITHOUT_IDS, TRANSCRIPT, WIRE, listed, listed)
+        pairs = [(self._row(*row[:2]), self._row(*row[2:])) for row in self._database.rows(sql, parameters)]
+        own = {one.get("response") for one, call in pairs if one.get("response") == call.get("response")}
+        taken, done = {*own}, {one.place for one, _ in pairs if one.get("response") in own}
+        for one, call in pairs:
+            models = {one.get("model"), call.get("model")} - {None}
+            is_same = len(models) < 2 or _is_version(models)
+            if is_same and one.place not in done and call.get("response") not in taken:
+                done.add(one.place)
+                taken.add(call.get("response"))
+                sql = "UPDATE usage SET response = ? WHERE record = ? AND number = ?"
+                self._database.query(sql, (call.get("response"), *one.place))
+
+    def _row(self, record: int, number: int) -> _UsageRow:
+        return self._rows("u.record = ? AND u.number = ?", [record, number])[0]
 
     # Sessions that do not list their calls
 

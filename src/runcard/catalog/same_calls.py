@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from runcard.catalog.rows import RUN
 
-_CLOSE = 120_000  # milliseconds between the times that two reports of one call may have
+CLOSE = 120_000  # milliseconds between the times that two reports of one call may have
 _MOST = 1000  # calls with one id at one time that a report is compared with: some servers use an id again and again
 _SOURCES = ("estimated", "partial", "given", "reported")  # the more reliable, the later
 
@@ -38,8 +38,8 @@ class CallRecord(NamedTuple):
         """Whether it may have seen a call at this time."""
         if time is None:
             return True
-        is_after = self.started is None or time >= self.started - _CLOSE
-        return is_after and (self.ended is None or time <= self.ended + _CLOSE)
+        is_after = self.started is None or time >= self.started - CLOSE
+        return is_after and (self.ended is None or time <= self.ended + CLOSE)
 
 
 class CallClaim(NamedTuple):
@@ -156,7 +156,7 @@ def _slots(report: CallClaim) -> list[_Slot]:
         for name, key in (("response", report.response), ("request", report.request))
         if key is not None
     ]
-    period = None if report.time is None else report.time // _CLOSE
+    period = None if report.time is None else report.time // CLOSE
     slots = [_Slot(one, period) for one in ids]
     if report.client_session is not None:
         slots += [_Slot(one, None, report.client_session) for one in ids]
@@ -169,7 +169,7 @@ def is_same(one: CallClaim, other: CallClaim) -> bool:
     """Whether two reports are of one call."""
     if one.record.number == other.record.number or not _has_same_id(one, other):
         return False
-    is_close = one.time is None or other.time is None or abs(one.time - other.time) <= _CLOSE
+    is_close = one.time is None or other.time is None or abs(one.time - other.time) <= CLOSE
     if one.record.is_copy_of(other.record):
         return is_close
     if one.record.kind == RUN and other.record.kind == RUN:
