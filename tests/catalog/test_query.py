@@ -106,13 +106,23 @@ def test_it_only_reads_and_in_bounds(cli: Cli, project: Path, sql: str, words: s
 
 @pytest.mark.long
 def test_one_row_that_takes_long_is_ended(project: Path, back_end: str) -> None:
-    """SQLite looks at the time between rows only: the process ends."""
-    texts = "+".join(f"length(printf('%{15_000_000 + number}c', 'x'))" for number in range(400))
-    sql = f"SELECT {texts}" if back_end == "sqlite" else "SELECT pg_sleep(30)"
+    """SQLite looks at the time after so many steps only, and each of these is slow: the process ends."""
+    numbers = "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 400)"
+    long = "replace(printf('%' || (15000000 + v) || 'c', 'x'), 'x', 'y')"
+    sql = f"{numbers} SELECT max(length({long})) FROM n" if back_end == "sqlite" else "SELECT pg_sleep(30)"  # noqa: S608
     arguments = [sys.executable, "-m", "runcard", "query", sql, "--timeout", "0.5"]
     done = subprocess.run(arguments, cwd=project, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (64, "")
     assert "the query took longer than 0.5 s" in done.stderr
+
+
+@pytest.mark.file_only
+@pytest.mark.usefixtures("project")
+def test_a_query_that_needs_too_much_memory_is_an_error(cli: Cli) -> None:
+    texts = "+".join(f"length(printf('%{15_000_000 + number}c', 'x'))" for number in range(40))
+    done = cli("query", f"SELECT {texts}")
+    assert (done.code, done.out) == (64, "")
+    assert "the query needs more than 256 MiB of memory" in done.err
 
 
 def test_the_time_limit_of_a_query_is_watched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,10 +56,9 @@ class _UsageRow(NamedTuple):
 
 def settle(database: "CatalogDatabase") -> None:
     """Decide what counts, as far as something was written since."""
-    if database.rows("SELECT 1 FROM unsettled LIMIT 1"):
-        with database.writing():
-            database.engine.lock_calls()
-            _Settlement(database).run()
+    with database.writing():
+        database.engine.lock_calls()
+        _Settlement(database).run()
 
 
 class _Settlement:

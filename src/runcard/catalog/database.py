@@ -172,9 +172,10 @@ class CatalogDatabase:
 
     def settle(self) -> None:
         """Decide which calls count, as far as records were written since; one that several records have counts once."""
-        from runcard.catalog.call_owners import settle  # noqa: PLC0415 - most questions find nothing new
+        if self.rows("SELECT 1 FROM unsettled LIMIT 1"):
+            from runcard.catalog.call_owners import settle  # noqa: PLC0415 - most questions find nothing new
 
-        self._again(lambda: settle(self))
+            self._again(lambda: settle(self))
 
     def _note_new(self, rows: TableRows) -> None:
         """Note that it is to be decided which of these calls count."""
