@@ -83,7 +83,8 @@ def _list(database: CatalogDatabase, table: str, filters: Filters, sort: tuple[s
 
 def _costs(database: CatalogDatabase, by: tuple[str, ...], since: int | None, by_day: bool) -> None:  # noqa: FBT001
     """As `runcard costs` does it."""
-    wanted = UsageFilter(since, counted_records(database, since).left_out)
+    counted_records(database)
+    wanted = UsageFilter(since)
     if (
         not list(usage_sums(database, by, wanted, by_time=by_day))
         or not usage_facts(database, wanted).records

@@ -50,7 +50,7 @@ def _home(folder: Path) -> dict[str, str]:
 @contextmanager
 def _server(folder: Path, home: dict[str, str]) -> Iterator[str]:
     """The address of a `runcard serve`."""
-    words = [RUNCARD, "serve", "--port", "0", "--no-open"]
+    words = [RUNCARD, "serve", "--port", "0", "--no-open", "--no-token"]
     process = subprocess.Popen(words, cwd=folder, env=home, stdout=subprocess.PIPE, text=True)
     try:
         found = re.search(r"http://([\d.:]+)/", process.stdout.readline() if process.stdout else "")

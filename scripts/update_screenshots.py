@@ -143,7 +143,7 @@ def _take_all(work: Path, folder: Path, views: list[tuple[str, str, dict[str, An
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for path, picture, options in views:
             page = browser.new_page(**(_SIZE | options))
-            open_view(page, server.url + path)
+            open_view(page, server.with_token(path))
             target = folder / picture
             page.screenshot(path=str(target))
             page.close()

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from vector_cases import Case, replaced, without
-from vector_run import Files, listing
+from vector_run import Files, amend, digest, listing, redaction
+
+from runcard.encoding import Limits
+from runcard.operations.amendments.document_migration import prepare_migration
 
 SOURCES = Path(__file__).resolve().parents[1] / "vectors" / "sources"
 STORE = "artifacts"
@@ -218,8 +221,53 @@ def store_cases() -> Iterator[Case]:
     yield case("ledger-changed", "an entry of the ledger was changed", changed, "chain", intact=False)
 
 
+def migrated_cases() -> Iterator[Case]:
+    """A session of which one document was migrated: what it was before is needed to check that."""
+    good, place = files_of(SOURCES / STORE / FIRST), str(SOURCES / STORE / FIRST / INSTANCE)
+    old = good[INSTANCE]
+    new = prepare_migration(place, "1.0.0", None, None, Limits()).after
+    original = f".runcard/originals/{digest(old)}"
+
+    def case(name: str, done: str, files: Files, kinds: str, **verdict: bool) -> Case:
+        return Case(f"session-{name}", done, files, kinds, kind="session", record=FIRST, **verdict)  # type: ignore[arg-type]
+
+    def migrated(after: bytes) -> Files:
+        return {**amend(good, ("migration", redaction(INSTANCE, old, after)[1])), INSTANCE: after}
+
+    yield case(
+        "migrated",
+        "a document was migrated, and an archive that had the document from before was unpacked",
+        {**migrated(new), original: old},
+        "amended",
+    )
+    yield case(
+        "migrated-alone",
+        "a document was migrated, and the document from before is not there",
+        migrated(new),
+        "missing",
+        complete=False,
+    )
+    other = new.replace(b'"example-model-1"', b'"example-model-2"')
+    yield case(
+        "migrated-otherwise",
+        "what an amendment calls a migration gave a document another model",
+        {**migrated(other), original: old},
+        "changed document",
+        intact=False,
+    )
+    yield case(
+        "original-changed",
+        "a document was migrated, and the document from before was replaced",
+        {**migrated(new), original: old + b" "},
+        "missing unexpected",
+        intact=False,
+        complete=False,
+    )
+
+
 def other_cases() -> Iterator[Case]:
     """All records that are no runs."""
     yield from session_cases()
+    yield from migrated_cases()
     yield from archive_cases()
     yield from store_cases()

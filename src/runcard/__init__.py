@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from runcard.operations.checks.load import load
     from runcard.operations.checks.show import show
     from runcard.operations.checks.validate import validate
-    from runcard.operations.checks.verify import verify
+    from runcard.operations.checks.verify_judged import verify
     from runcard.operations.experiments.create import create_experiment
     from runcard.operations.experiments.delete import delete_experiment
     from runcard.operations.experiments.list import list_experiments
@@ -109,7 +109,7 @@ _HOMES = {
     "show_experiment": "operations.experiments.show",
     "start": "operations.runs.record",
     "validate": "operations.checks.validate",
-    "verify": "operations.checks.verify",
+    "verify": "operations.checks.verify_judged",
     "watch": "operations.runs.watch",
 }
 

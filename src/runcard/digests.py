@@ -7,7 +7,7 @@ Invariant: every `Digest` is well formed, and `Digest.parse(str(digest)) == dige
 
 import re
 from collections.abc import Callable
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import NamedTuple, Protocol, Self
 
 _BLOCK = 256 * 1024  # large enough for fast reading, small enough for the processor's cache
@@ -71,3 +71,8 @@ def sha256_descriptor(descriptor: int, *, on_block: Callable[[int], object] | No
     """
     with open(descriptor, "rb", buffering=0, closefd=False) as stream:
         return sha256_stream(stream, on_block=on_block)
+
+
+def short_digest(text: str) -> bytes:
+    """8 bytes that stand for a text, such as an id, wherever it is met again: in another process, on another machine."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -111,11 +111,14 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
     }
     own |= {"observe.git", "observe.input_patterns", "observe.clients", "child_process.terminal"}
     assert not modules & {f"runcard.{name}" for name in own}
-    # Of the meter only what binds its socket and sets variables.
+    # Of the meter only what binds its socket, sets variables, and looks for agents that can be started.
     meter = {name for name in modules if name.startswith("runcard.observe.meter.")}
-    assert meter == {f"runcard.observe.meter.{name}" for name in ("adapters", "listener", "routes")}
-    # With `known_stores`, for the first run of a store, and `urls`, which a store must not be; `kinds` for a setting's values.
-    assert len(_of_runcard(modules)) <= 175
+    assert meter == {
+        f"runcard.observe.meter.{name}" for name in ("adapters", "listener", "program_folder", "routes")
+    }
+    # With `known_stores`, for the first run of a store, and `urls`, which a store must not be; `kinds` for a setting's values;
+    # `own_starts`, which marks a record as one's own.
+    assert len(_of_runcard(modules)) <= 177
 
 
 def _of_runcard(modules: set[str]) -> set[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -383,3 +384,60 @@ def test_a_new_file_with_logins_is_private(home: Path) -> None:
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o600
     carry_out([plan_uninstall("claude-code", scope="user")])
     assert not (home / ".claude.json").exists()
+
+
+def test_settings_with_comments_are_ignored_by_claude_code(cli: Cli) -> None:
+    put(".claude/settings.json", TEXTS["comments"])
+    done = cli("install", "claude-code", "--hooks", "--yes")
+    assert done.code == 0
+    reason = (
+        f"Claude Code ignores {Path('.claude/settings.json').absolute()}: it has comments or trailing commas"
+    )
+    assert reason in done.err
+    report = cli("doctor")
+    assert report.code == 2
+    assert "(IGNORED, see below)" in " ".join(report.out.split())
+    assert reason in report.err
+    put(".claude/settings.json", b"{}")
+    assert reason not in cli("install", "claude-code", "--hooks", "--yes").err
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_trusted"),
+    [
+        ({}, False),
+        ({".": "TRUST_FOLDER"}, True),
+        ({"..": "TRUST_FOLDER"}, True),
+        ({"..": "TRUST_FOLDER", ".": "DO_NOT_TRUST"}, False),
+        ({"./x": "TRUST_PARENT"}, True),
+        ({"../elsewhere": "TRUST_FOLDER"}, False),
+    ],
+)
+def test_gemini_cli_ignores_the_settings_of_a_folder_that_it_does_not_trust(
+    home: Path, monkeypatch: pytest.MonkeyPatch, rules: dict[str, str], *, is_trusted: bool
+) -> None:
+    monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE", raising=False)
+    (home / ".gemini").mkdir()
+    known = {os.path.normpath(Path.cwd() / path): level for path, level in rules.items()}
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps(known))
+    remarks = plan_install("gemini", parts=("hooks",)).remarks
+    assert [remark.partition(":")[0] for remark in remarks] == (
+        [] if is_trusted else [f"Gemini CLI ignores {Path('.gemini/settings.json').absolute()}"]
+    )
+    (home / ".gemini/settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}}')
+    assert plan_install("gemini", parts=("hooks",)).remarks == []
+    assert plan_install("gemini", parts=("hooks",), scope="user").remarks == []
+
+
+def test_doctor_says_whether_a_hook_has_run(cli: Cli, home: Path) -> None:
+    assert cli("install", "claude-code", "--hooks", "--yes").code == 0
+    assert "(none has run yet)" in " ".join(cli("doctor").out.split())
+    notes = home / ".local/state/runcard/hooks"
+    notes.mkdir(parents=True)
+    now = time.time()
+    (notes / "claude-code-s.note").write_text(f"tool claude-code\nsession s\nevent Stop\ntime {now!r}\n")
+    report = json.loads(cli("doctor", "--json").out)
+    assert [each["last_event"][:10] for each in report["installed"]] == [
+        time.strftime("%Y-%m-%d", time.gmtime(now))
+    ]
+    assert "(none has run yet)" not in " ".join(cli("doctor").out.split())

@@ -21,6 +21,7 @@ from runcard.agent_setup.tools import SETUPS
 from runcard.operations.agents.catch_up import catch_up, catch_up_session
 from runcard.operations.agents.install import own_commands
 from runcard.operations.sessions.import_sessions import import_sessions
+from runcard.store.remove_tree import remove_tree
 from sessions.importing.sample_sessions import (
     FIRST,
     FORK,
@@ -373,6 +374,101 @@ def test_frequent_events_do_not_import_a_long_session_again_and_again(
 
 
 @pytest.mark.usefixtures("quiet")
+def test_what_became_of_a_session_with_many_files_is_read_back(work: Path, home: Path) -> None:
+    session_with_sub_agent(home / ".claude")
+    folder = transcript(home).with_suffix("") / "tool-results"
+    folder.mkdir(parents=True)
+    for number in range(700):
+        (folder / f"{number:04}-{'x' * 60}.txt").write_text("a result")
+    note(home, "Stop")
+    catch_up_session(NAME)
+    found, outcome = read_note(NAME), read_result(NAME)
+    assert found is not None
+    assert outcome is not None
+    assert (outcome.action, is_pending(found, outcome)) == ("imported", False)
+    (folder / "another.txt").write_text("a result")
+    assert is_pending(found, outcome)
+    assert only(work)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_link_in_place_of_the_folder_of_a_session_is_not_followed(home: Path, tmp_path: Path) -> None:
+    session_with_sub_agent(home / ".claude")
+    elsewhere = tmp_path / "disk"
+    elsewhere.mkdir()
+    folder = transcript(home).with_suffix("")
+    if folder.exists():
+        folder.rename(tmp_path / "moved")
+    folder.symlink_to(elsewhere)
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    before = found.files_digest()
+    (elsewhere / "other").write_text("of nobody's session")
+    assert found.files_digest() == before
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_folder_of_a_session_can_be_deep(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_with_sub_agent(home / ".claude")
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    before = found.files_digest()
+    folder = transcript(home).with_suffix("")
+    folder.mkdir(exist_ok=True)
+    with monkeypatch.context() as inside:
+        inside.chdir(folder)
+        for _ in range(1500):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("x").write_text("")
+    assert found.files_digest() != before
+    remove_tree(str(folder))  # that of Python may be too deep for pytest
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_files_of_a_session_are_looked_at_up_to_a_limit(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_with_sub_agent(home / ".claude")
+    folder = transcript(home).with_suffix("") / "zz"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number:02}").write_text("")
+    note(home, "Stop")
+    found = read_note(NAME)
+    assert found is not None
+    looked: list[str] = []
+    look = os.lstat
+
+    def counted(path: str, **more: Any) -> os.stat_result:
+        looked.append(str(path))
+        return look(path, **more)
+
+    monkeypatch.setattr("runcard.agent_setup.notes._MOST_FILES", 10)
+    with monkeypatch.context() as counting:
+        counting.setattr(os, "lstat", counted)
+        found.files_digest()
+    assert len([path for path in looked if path.startswith(str(home))]) < 20
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(
+    "facts",
+    ['"cwd": "/home/\\ud800"', '"cwd": "/home/u", "tool_input": {"n": ' + "7" * 5000 + "}"],
+)
+def test_an_event_with_odd_values_is_noted(home: Path, facts: str) -> None:
+    path = json.dumps(str(transcript(home)))
+    data = f'{{"session_id": "{FIRST}", "transcript_path": {path}, {facts}}}'
+    hook_note.note("claude-code", "Stop", data.encode())
+    found = read_note(NAME)
+    assert found is not None
+    assert (found.event, found.transcript) == ("Stop", str(transcript(home)))
+    assert found.folder.startswith("/home/")
+
+
+@pytest.mark.usefixtures("quiet")
 def test_a_hostile_folder_cannot_change_what_is_run(work: Path, home: Path) -> None:
     session_with_sub_agent(home / ".claude")
     (work / "runcard").mkdir()
@@ -417,3 +513,21 @@ def test_the_import_of_a_hook_reads_only_files_that_can_have_calls_of_the_sessio
         documents = [each.to_dict() for each in (stored_one.document, same.document)]
         assert documents[0]["execution_summary"] == documents[1]["execution_summary"]
         assert documents[0]["sources"] == documents[1]["sources"]
+
+
+def test_the_imports_of_hooks_are_nothing_that_a_command_left_behind(home: Path) -> None:
+    """A run whose last step was an agent with hooks said that processes were left, and to switch the meter off."""
+    session_with_sub_agent(home / ".claude")
+    (home / "event").write_bytes(event(home, "Stop"))
+    line = f"{{ {own_commands().hook_line('claude-code', 'Stop')}; }} <{home}/event"
+    assert warnings_of_run(line) == []
+    left = warnings_of_run(f"{line}; sleep 60 & echo $! >{home}/pid")
+    os.kill(int((home / "pid").read_text()), signal.SIGKILL)
+    assert [warning.partition(",")[0] for warning in left] == ["the command left a process running"]
+    wait_until(lambda: read_result(NAME) is not None, "the import of the session")
+
+
+def warnings_of_run(script: str) -> list[str]:
+    command = [sys.executable, "-m", "runcard", "run", "--outputs", "runs", "--", "sh", "-c", script]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    return [line.removeprefix("Warning: ") for line in done.stderr.splitlines() if "Warning: " in line]

@@ -76,7 +76,8 @@ def test_amendments_that_were_cut_off_are_missed(run: Path, left: int) -> None:
     said = verdict(run)
     assert kinds(said) == {("tail", "amendments.jsonl")}
     assert said["complete"] is False
-    assert said["findings"][0]["message"] == f"the last {2 - left} amendments were cut off"
+    gone = "amendment was" if left == 1 else f"{2 - left} amendments were"
+    assert said["findings"][0]["message"] == f"the last {gone} cut off"
 
 
 def test_amendments_that_were_written_anew_are_found(run: Path) -> None:

@@ -1,6 +1,7 @@
 """Migrating documents of a closed record: an amendment for each, and what was sealed is still checked."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from runcard.errors import StoreError, UsageError
 from runcard.operations.amendments.migrate import migrate
 from runcard.operations.amendments.record_migration import migrate_in_record
 from runcard.operations.amendments.redact import redact
+from runcard.operations.archives.archive import archive
 from runs.runs import kinds, verdict
 from sessions.collecting.teams import document
 
@@ -144,3 +146,19 @@ def test_old_bytes_go_with_what_is_taken_out(session: Path) -> None:
     assert (first["path"], originals) == ("metadata.json", {first["old_sha256"]})
     assert second["old_sha256"] not in originals
     assert verdict(session)["complete"]
+
+
+def test_old_bytes_in_the_record_go_as_well(session: Path, tmp_path: Path) -> None:
+    """As `tar` unpacks them with the archive of a migrated record."""
+    migrate_in_record(session, "1.0.0")
+    packed = archive(session).archive
+    (tmp_path / "unpacked").mkdir()
+    subprocess.run(["tar", "xzf", packed], cwd=tmp_path / "unpacked", check=True)
+    copy = tmp_path / "unpacked" / session.name
+    inside = copy / ".runcard" / "originals"
+    assert len(list(inside.iterdir())) == 2
+    assert verdict(copy)["complete"]
+    redact(copy, files=[INSTANCE], reason=f"not {CUSTOMER}")
+    first, *_ = entries(copy)
+    assert [path.name for path in inside.iterdir()] == [first["old_sha256"]]
+    assert verdict(copy)["complete"]

@@ -12,6 +12,7 @@ import pytest
 import runcard
 from attacks.command_server import runcard as command
 from attacks.edited import Fields, messages, verify
+from conftest import Cli
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.signatures.keygen import keygen
@@ -175,3 +176,60 @@ def test_a_record_that_comes_back_to_its_place_after_the_signature(store: Path) 
     (archive,) = (store / "archive").glob("*/*.tar.gz")
     run_command("restore", archive)
     assert claims(store) == (0, [])
+
+
+@pytest.mark.parametrize("event", ["record.closed", "record.restored", "record.amended"])
+@pytest.mark.parametrize("signatures", ["ledgers.sig", ""])
+def test_a_record_that_an_entry_lets_count_twice(store: Path, event: str, signatures: str) -> None:
+    """Also where nobody signed the ledger: a run is closed once."""
+    if not signatures:
+        (store / ".runcard" / "ledgers.sig").unlink()
+    run, name = runs_of(store)[0], "2026-01-01_000000-better"
+    shutil.copytree(run, store / name)
+    forge_entry(store, event, run, path=name)
+    code, report = verify(store)
+    said = f"the same run is here as {name} and as {run.name}: one of them is a copy"
+    assert (code, said in messages(report, "ledger")) == (2, True)
+    shutil.rmtree(store / name)
+    assert said not in messages(verify(store)[1], "ledger")
+
+
+def test_a_remark_in_somebody_else_s_name_is_not_signed_unseen(
+    cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to the store can enter a remark in the ledger as well."""
+    run = runs_of(store)[0]
+    end = forge_amendment(run, "approval", approved_by="alice", who="alice")
+    unknown = cli("sign", run, "--key", "alice")
+    assert (unknown.code, "--accept" in unknown.err) == (1, True)
+    forge_entry(store, "record.amended", run, amendments=end)
+    monkeypatch.setenv("RUNCARD_SIGN", "always")
+    monkeypatch.setenv("RUNCARD_SIGNING_KEY", "alice")
+    noted = cli("amend", run, "note", "my own")
+    assert (noted.code, "it has an amendment from before that you did not sign" in noted.err) == (
+        2,
+        True,
+    )
+    (record,) = verify(run)[1]["records"]
+    assert (record["signature"]["state"], record["signature"]["unsigned_additions"]) == ("current", 2)
+    signed = cli("sign", run).out.splitlines()
+    assert signed[1] == "  this covers: approved by alice: x"
+    assert signed[2].startswith("  this covers: note by ")
+    assert cli("amend", run, "note", "seen").err == ""
+    (record,) = verify(run)[1]["records"]
+    assert record["signature"]["unsigned_additions"] == 0
+
+
+def test_signing_a_store_shows_what_was_deleted_since(store: Path) -> None:
+    """Else a deletion that somebody else entered is signed along with the next signature."""
+    gone = runs_of(store)[-1]
+    shutil.rmtree(gone)
+    forge_entry(store, "record.deleted", gone)
+    done = command(Path.cwd(), "sign", store, "--key", "alice", "--json")
+    assert json.loads(done.stdout)["records"][0]["covers"] == [f"{gone.name} was deleted"]
+    assert (
+        json.loads(command(Path.cwd(), "sign", store, "--key", "alice", "--json").stdout)["records"][0][
+            "covers"
+        ]
+        == []
+    )

@@ -66,7 +66,7 @@ def test_an_amendment_that_the_ledger_does_not_know(outputs: Path) -> None:
     for path in (outputs, runs(outputs)[0]):
         code, report = verify(path)
         assert (code, report["intact"], kinds(report)) == (2, True, {"ledger"})
-        assert messages(report, "ledger") == ["the ledger does not know the last 1 amendments"]
+        assert messages(report, "ledger") == ["the ledger does not know the last amendment"]
 
 
 def test_one_more_amendment_than_the_ledger_knows(here: Path) -> None:

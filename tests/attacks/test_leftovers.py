@@ -96,6 +96,62 @@ def record(store: Path, size: int = 0) -> Path:
     return Path(run.path)
 
 
+# Deleting
+
+
+def test_a_deletion_that_was_killed_is_seen_and_finished_by_the_same_command(here: Path) -> None:
+    gone, kept = record(here / "outputs", 3000), record(here / "outputs")
+    command = stopped_at(here, "outputs/.runcard/pruned-*", "rm", str(gone), "--yes")
+    assert runcard(here, "verify", "outputs").returncode == 0  # it is at work
+    command.kill()
+    assert not gone.exists()
+    seen = runcard(here, "verify", "outputs")
+    assert seen.returncode == 2
+    assert "the content of a deleted record is still here" in seen.stdout + seen.stderr
+    assert f"`runcard rm outputs/{gone.name}`" in seen.stdout + seen.stderr
+    os.utime(command.place, (LONG_AGO, LONG_AGO))
+    assert f"runcard rm outputs/{gone.name}" in runcard(here, "doctor").stdout
+    assert runcard(here, "rm", "outputs/2020-01-01_000000", "--yes").returncode == 1
+    assert command.place.exists()  # another word
+    for word, code in ((gone.name, 0), (f"outputs/{gone.name}", 1)):
+        done = runcard(here, "rm", word, "--yes")
+        assert done.returncode == code, done.stderr
+        assert not command.place.exists()
+    assert kept.exists()
+    assert runcard(here, "verify", "outputs").returncode == 0
+
+
+# Signing
+
+
+def test_the_next_anchor_and_the_next_signature_of_a_store_remove_what_killed_ones_left(here: Path) -> None:
+    store = here / "outputs"
+    record(store)
+    own = store / ".runcard"
+    assert runcard(here, "keygen", "--output", "me.key").returncode == 0
+    draft = own / "anchors/.2026-01-01_000000.0123abcd.tmp"
+    left = [leave(own / "ledgers.sig", old=False), leave(own / "anchors/x.anchor.json")]
+    draft.write_bytes(b"{}\n")
+    os.utime(draft, (LONG_AGO, LONG_AGO))
+    at_work = leave(own / "anchors/y.anchor.json", old=False)
+    signed = runcard(here, "sign", "outputs", "--key", "me.key")
+    assert signed.returncode == 0, signed.stderr
+    anchored = runcard(here, "anchor", "outputs", "--request", "anchor.tsq")
+    assert anchored.returncode == 0, anchored.stderr
+    assert not any(path.exists() for path in [*left, draft])
+    assert at_work.exists()
+
+
+def test_an_anchor_that_is_killed_is_removed_by_the_next_one(here: Path) -> None:
+    record(here / "outputs")
+    command = stopped_at(here, "outputs/.runcard/anchors/.*", "anchor", "outputs", "--request", "a.tsq")
+    command.kill()
+    for path in (here / "outputs/.runcard/anchors").iterdir():
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    assert runcard(here, "anchor", "outputs", "--request", "b.tsq").returncode == 0
+    assert not list((here / "outputs/.runcard/anchors").glob(".*"))
+
+
 # Bundles
 
 RECORDS = """

@@ -65,7 +65,9 @@ def put_run(catalog: CatalogDatabase, number: int, **values: Any) -> None:
     row |= {"errors": 0, "warnings": 0, "is_open": 0, "undated_usage": 0} | values
     columns = COLUMNS_OF["records"]
     marks = ", ".join("?" * len(columns))
-    catalog.query(f"INSERT INTO records VALUES ({marks})", [row.get(name) for name in columns])
+    catalog.query(
+        f"INSERT INTO records ({', '.join(columns)}) VALUES ({marks})", [row.get(name) for name in columns]
+    )
 
 
 def exported(cli: Cli, table: str, form: str, *arguments: str) -> str:

@@ -1,12 +1,16 @@
 """`runcard query`: it answers, and whatever it is asked, it only reads, for a while, and in bounded memory."""
 
 import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import runcard
 from conftest import Cli
+from runcard.catalog.engine import SqlRows
 from runcard.catalog.tables import VIEWS
 from runcard.operations.catalog.query import query
 from runs.runs import record_one
@@ -98,6 +102,42 @@ def test_it_only_reads_and_in_bounds(cli: Cli, project: Path, sql: str, words: s
     assert (_WORDS_OF_A_SERVER.get(words, words) if back_end == "postgres" else words) in outcome.err
     assert cli("ls", "--json").out == before
     assert not (project / "other.db").exists()
+
+
+@pytest.mark.long
+def test_one_row_that_takes_long_is_ended(project: Path, back_end: str) -> None:
+    """SQLite looks at the time after so many steps only, and each of these is slow: the process ends."""
+    numbers = "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 400)"
+    long = "replace(printf('%' || (15000000 + v) || 'c', 'x'), 'x', 'y')"
+    sql = f"{numbers} SELECT max(length({long})) FROM n" if back_end == "sqlite" else "SELECT pg_sleep(30)"  # noqa: S608
+    arguments = [sys.executable, "-m", "runcard", "query", sql, "--timeout", "0.5"]
+    done = subprocess.run(arguments, cwd=project, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "the query took longer than 0.5 s" in done.stderr
+
+
+@pytest.mark.file_only
+@pytest.mark.usefixtures("project")
+def test_a_query_that_needs_too_much_memory_is_an_error(cli: Cli) -> None:
+    texts = "+".join(f"length(printf('%{15_000_000 + number}c', 'x'))" for number in range(40))
+    done = cli("query", f"SELECT {texts}")
+    assert (done.code, done.out) == (64, "")
+    assert "the query needs more than 256 MiB of memory" in done.err
+
+
+def test_the_time_limit_of_a_query_is_watched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    assert query("SELECT 1", catalog=str(project / "x.db"), on_overrun=ended.set).rows == [(1,)]
+    assert not ended.is_set()
+    monkeypatch.setattr("runcard.operations.catalog.query._GRACE", 0)
+
+    def ask(*_: object) -> SqlRows:
+        assert ended.wait(60)
+        return SqlRows([], [], is_cut=False)
+
+    monkeypatch.setattr("runcard.catalog.database.CatalogDatabase.ask", ask)
+    query("SELECT 1", timeout=0.01, catalog=str(project / "x.db"), on_overrun=ended.set)
+    assert ended.is_set()
 
 
 @pytest.mark.usefixtures("project")

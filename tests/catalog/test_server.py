@@ -171,6 +171,30 @@ def test_hosts_share_a_catalog(cli: Cli, project: Path, monkeypatch: pytest.Monk
     on_host(monkeypatch, "two")
     assert json.loads(cli("ls", "--json").out)["unreachable_stores"] == [f"{project / 'outputs'} on one"]
     assert cli("ls", "--text", "x", "--transcripts").code == 2
+    (project / "away").rename(project / "gone")
+    done = cli("show", first[0]["id"])
+    where = f"it is {project / 'outputs'}"
+    assert (done.code, where in done.err, " on one" in done.err) == (1, True, True), done.err
+    hosts = {
+        group["key"]["host"] for group in json.loads(cli("costs", "--by", "host", "--json").out)["groups"]
+    }
+    assert hosts <= {None, *os.uname()[1:2]}
+
+
+@pytest.mark.usefixtures("project")
+def test_a_rebuild_changes_no_sum(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with runcard.record("outputs", model="claude-sonnet-4-5") as run:
+        run.add_usage({"input": 1000, "output": 200})
+    for host in ("one", "two"):
+        on_host(monkeypatch, host)
+        cli("index", "outputs")
+    totals = [json.loads(cli("costs", "--json").out)["totals"]]
+    for host in ("one", "two"):
+        on_host(monkeypatch, host)
+        assert cli("index", "--rebuild").code == 0
+        totals.append(json.loads(cli("costs", "--json").out)["totals"])
+    assert totals[0] == totals[1] == totals[2]
+    assert totals[0]["calls"] == 2
 
 
 @pytest.mark.usefixtures("project")

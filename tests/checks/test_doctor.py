@@ -98,7 +98,7 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
             "catalog",
             "settings",
         ),
-        *("installed", "hooks", "catalog", "clients", "extras", "disks", "warnings"),
+        *("installed", "hooks", "catalog", "clients", "extras", "disks", "left_configurations", "warnings"),
     }
 
 
@@ -282,6 +282,7 @@ def test_codex_gemini_and_opencode(cli: Cli, home: Path) -> None:
     with closing(sqlite3.connect(data_home / "opencode.db")) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE session (id TEXT, parent_id TEXT)")
+        database.execute("CREATE TABLE message (id TEXT, session_id TEXT)")
         database.execute("INSERT INTO session VALUES ('ses_1', NULL), ('ses_2', 'ses_1')")
         database.commit()
     codex, gemini, opencode = doctor(cli, 2)["session_files"]
@@ -289,6 +290,21 @@ def test_codex_gemini_and_opencode(cli: Cli, home: Path) -> None:
     assert (gemini["sessions"], gemini["files"], gemini["days_left"]) == (1, 1, 3)
     assert (opencode["sessions"], opencode["retention"]["kind"]) == (1, "never")
     assert os.listdir(data_home) == ["opencode.db"]
+
+
+def test_a_database_whose_content_is_in_its_log_is_read(cli: Cli, home: Path) -> None:
+    """OpenCode ends without moving its sessions from the log (WAL) to the main file."""
+    data_home = home / ".local/share/opencode"
+    data_home.mkdir(parents=True)
+    with closing(sqlite3.connect(data_home / "opencode.db")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE session (id TEXT, parent_id TEXT)")
+        database.execute("CREATE TABLE message (id TEXT, session_id TEXT)")
+        database.execute("INSERT INTO session VALUES ('ses_1', NULL), ('ses_2', 'ses_1')")
+        database.commit()
+        assert (data_home / "opencode.db-wal").stat().st_size > 0
+        (opencode,) = doctor(cli, 0)["session_files"]
+    assert (opencode["sessions"], opencode["at_least"]) == (1, False)
 
 
 def test_a_database_that_is_none_is_named(cli: Cli, home: Path) -> None:
@@ -482,6 +498,7 @@ def full_home(home: Path) -> None:
     with closing(sqlite3.connect(data_home / "opencode.db")) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE session (id TEXT, parent_id TEXT)")
+        database.execute("CREATE TABLE message (id TEXT, session_id TEXT)")
         database.commit()
     put(Path("runcard.toml"), 'outputs = "runs"\n')
     stored(Path("artifacts"), "s-1")

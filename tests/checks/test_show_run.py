@@ -141,8 +141,8 @@ def test_an_open_run_is_shown_with_what_it_recorded_so_far(cli: Cli, tmp_path: P
         "  labels      team=ux",
         "  temperature  0.5",
         "Cost so far",
-        "  total   $0.0045 (by the price table)",
-        "  input   1,000",
+        "  total   ≥ $0.0045 (by the price table)",
+        "  input   ≥ 1,000",
         "  error: the third reply was empty",
     ):
         assert line in done.out.splitlines()

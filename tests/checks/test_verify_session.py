@@ -274,7 +274,7 @@ def test_what_was_amended_in_the_open_is_told(session: Path) -> None:
     finding, unknown = judged(session)[0]["findings"]
     assert (unknown["kind"], unknown["message"]) == (
         "ledger",
-        "the ledger does not know the last 1 amendments",
+        "the ledger does not know the last amendment",
     )
     assert (finding["kind"], finding["path"]) == ("amended", name)
     assert finding["message"] == "amended by 'ann' because a customer's name, says the amendment"

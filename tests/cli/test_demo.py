@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -110,7 +110,8 @@ def test_it_ends_with_the_page(tour: tuple[Path, subprocess.CompletedProcess[str
     program = last.removeprefix("$ ").partition(" serve ")[0]
     assert program.startswith("RUNCARD_CATALOG=catalog.db ")  # the user's own has none of it
     with PageServer(folder, program=["env", *shlex.split(program)]) as server:
-        answer = urlopen(f"{server.url}/api/runs")  # noqa: S310 - on this machine
+        asked = Request(f"{server.url}/api/runs", headers={"authorization": f"Bearer {server.token}"})  # noqa: S310 - on this machine
+        answer = urlopen(asked)  # noqa: S310
         assert json.load(answer)["total"] == 2  # with the forged one
         answer.close()
 

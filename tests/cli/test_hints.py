@@ -61,7 +61,7 @@ def problem(words: list[str]) -> str | None:
     command = EVERY_COMMAND.get(" ".join(words[:count]))
     if command is None:
         return "no such command"
-    context = click.Context(command)
+    context = click.Context(command, help_option_names=["-h", "--help"])  # click keeps what it finds here
     try:
         values, *_ = command.make_parser(context).parse_args(words[count:])
     except click.UsageError as error:

@@ -61,7 +61,7 @@ def test_resources_templates_completions_and_prompts(project: Path) -> None:
                 "file:///etc/passwd",
                 "runcard://records/..%2F..%2Fx",
             ):
-                with pytest.raises(MCPError, match="Hint:"):
+                with pytest.raises(MCPError, match='"hint":'):
                     await client.read_resource(uri)
             prompts = (await client.list_prompts()).prompts
             assert [prompt.name for prompt in prompts] == [f"plan-{name}" for name in AGENTS]

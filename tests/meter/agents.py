@@ -3,6 +3,7 @@
 An `Invocation` is what a user would type; `run_agent` runs it as it is, or behind a prefix such as `runcard run --`.
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from install_tools import CLIENTS
@@ -103,6 +105,17 @@ def codex(
     prompts = [prompt] if prompt else []
     command = ["codex", "exec", "--json", "-m", model, "--skip-git-repo-check", *options, *more, *prompts]
     return Invocation(command, env, folder / "work")
+
+
+def chatgpt_login(plan: str) -> dict[str, object]:
+    """What Codex keeps of a login with ChatGPT, with tokens that nobody has issued."""
+    of_user = {"chatgpt_plan_type": plan, "chatgpt_user_id": "user-1", "chatgpt_account_id": "account-1"}
+    claims = {"email": "anna@example.org", "exp": 4102444800, "https://api.openai.com/auth": of_user}
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()) for part in ({"alg": "none"}, claims)]
+    token = ".".join(part.rstrip(b"=").decode() for part in parts) + ".c2lnbmF0dXJl"
+    names = {"access_token": token, "refresh_token": "rt_0123456789", "account_id": "account-1"}
+    refreshed = datetime.now(UTC).isoformat()
+    return {"auth_mode": "chatgpt", "tokens": {"id_token": token, **names}, "last_refresh": refreshed}
 
 
 def gemini_cli(

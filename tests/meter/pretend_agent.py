@@ -45,8 +45,17 @@ def transcript_line(name: str, replies: list[dict[str, str]]) -> str:
         if number.isdigit()
         else {"request": f"req_{name}", "response": f"msg_{name}"}
     )
-    message = {"id": ids["response"], "model": "claude-sonnet-4-5"}
-    line = {"type": "assistant", "requestId": ids["request"], "message": message}
+    message = {
+        "id": ids["response"],
+        "model": "claude-sonnet-4-5",
+        "usage": {"input_tokens": 1, "output_tokens": 2},
+    }
+    line = {
+        "type": "assistant",
+        "requestId": ids["request"],
+        "message": message,
+        "cwd": os.environ.get("SESSION_FOLDER") or str(Path.cwd()),
+    }
     return json.dumps({**line, "timestamp": datetime.now(UTC).isoformat()})
 
 

@@ -94,6 +94,7 @@ class ScriptedUpstream(ThreadingHTTPServer):
     def __init__(self, tls: ssl.SSLContext | None = None, *, websocket: bool = True) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.websocket = websocket  # else an upgrade is refused
+        self.workspace_origin = "NO_CONSTRAINT"  # of ChatGPT: the host of its model calls
         self.requests: list[LoggedRequest] = []
         self.calls: list[SentCall] = []
         self.warm_ups = 0
@@ -195,6 +196,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._log_request(b"")
         path = self.path.partition("?")[0]
+        if path.endswith("/wham/accounts/check"):  # which host is that of a workspace of ChatGPT
+            account = {"id": self.headers.get("chatgpt-account-id"), "plan_type": "pro"}
+            account["workspace_backend_origin"] = self.server.workspace_origin
+            account["account_routing_override"] = "NO_CONSTRAINT"
+            self._send_json(200, {"accounts": [account], "default_account_id": account["id"]})
+            return
         self._send_json(
             200 if path.endswith("/models") else 404, {"data": [], "models": [], "object": "list"}
         )

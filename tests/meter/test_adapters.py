@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from meter.agents import chatgpt_login
 from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.adapters.settings_files import parse_settings
 from runcard.observe.meter.routes import METER, Routes
@@ -64,6 +65,19 @@ def test_every_program_gets_the_variables_of_libraries(tmp_path: Path) -> None:
         "GOOGLE_GEMINI_BASE_URL": f"{BASE}/google",
         "GROQ_BASE_URL": f"{BASE}/groq",
         "CEREBRAS_BASE_URL": f"{BASE}/cerebras",
+        "MISTRAL_BASE_URL": f"{BASE}/mistral",
+        "GEMINI_API_BASE": f"{BASE}/google",
+        "GROQ_API_BASE": f"{BASE}/groq",
+        "CEREBRAS_API_BASE": f"{BASE}/cerebras",
+        "MISTRAL_API_BASE": f"{BASE}/mistral",
+        "MISTRAL_AZURE_API_BASE": f"{BASE}/mistral",
+        "XAI_API_BASE": f"{BASE}/xai",
+        "OPENROUTER_API_BASE": f"{BASE}/openrouter",
+        "DEEPSEEK_API_BASE": f"{BASE}/deepseek",
+        "FIREWORKS_API_BASE": f"{BASE}/fireworks",
+        "TOGETHER_AI_API_BASE": f"{BASE}/together",
+        "PERPLEXITY_API_BASE": f"{BASE}/perplexity",
+        "MOONSHOT_API_BASE": f"{BASE}/moonshot",
         "ENABLE_TOOL_SEARCH": "true",
         "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL": "1",
     }
@@ -425,6 +439,16 @@ def test_codex_with_a_key(tmp_path: Path) -> None:
     assert adaptation.arguments == ["codex", "-c", f'openai_base_url="{url}"', "exec", "--json", "hello"]
 
 
+@pytest.mark.parametrize("plan", ["free", "go", "plus", "pro"])
+def test_codex_with_a_login_of_chatgpt(tmp_path: Path, plan: str) -> None:
+    path = write(tmp_path / "home/.codex/auth.json", chatgpt_login(plan))
+    text = Path(path).read_text()
+    adaptation = adapted(tmp_path, "codex exec x")
+    url = relay_of(adaptation, "https://chatgpt.com/backend-api/codex")
+    assert adaptation.arguments == ["codex", "-c", f'openai_base_url="{url}"', "exec", "x"]
+    assert (adaptation.gaps, Path(path).read_text()) == ([], text)
+
+
 @pytest.mark.parametrize("login", [{"auth_mode": "apikey", "OPENAI_API_KEY": "x"}, {"OPENAI_API_KEY": "x"}])
 def test_codex_with_a_key_in_its_login(tmp_path: Path, login: dict[str, object]) -> None:
     write(tmp_path / "home/.codex/auth.json", login)
@@ -434,7 +458,15 @@ def test_codex_with_a_key_in_its_login(tmp_path: Path, login: dict[str, object])
 
 @pytest.mark.parametrize(
     "login",
-    [{"auth_mode": "chatgpt", "tokens": {}}, {"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}}, None],
+    [
+        {"auth_mode": "chatgpt", "tokens": {}},
+        {"OPENAI_API_KEY": None, "tokens": {"id_token": "x"}},
+        *(chatgpt_login(plan) for plan in ("team", "business", "enterprise", "edu", "new", "")),
+        {**chatgpt_login("plus"), "auth_mode": "chatgptAuthTokens"},
+        {"auth_mode": "chatgpt", "tokens": {"id_token": "a.!!!.b"}},
+        {"auth_mode": "chatgpt", "tokens": {"id_token": "a.W10.b"}},
+        None,
+    ],
 )
 def test_codex_is_left_alone_where_the_server_chooses_the_host(
     tmp_path: Path, login: dict[str, object] | None
@@ -446,7 +478,7 @@ def test_codex_is_left_alone_where_the_server_chooses_the_host(
     adaptation = adapted(tmp_path, "codex exec x")
     assert adaptation.arguments == ["codex", "exec", "x"]
     assert adaptation.gaps[0].reason.startswith(
-        "Codex is logged in with ChatGPT, where the server chooses the host"
+        "Codex is logged in with ChatGPT for a workspace, where the server chooses the host"
     )
     write(tmp_path / "home/.codex/config.toml", f'openai_base_url = "{OWN}"')
     assert "https://gateway.example" in upstreams(adapted(tmp_path, "codex exec x"))
@@ -657,3 +689,11 @@ def test_certificates_are_checked_unless_the_program_runs_in_node(
 ) -> None:
     adaptation = adapted(tmp_path, f"{command} x", NODE_TLS_REJECT_UNAUTHORIZED="0")
     assert ("NODE_TLS_REJECT_UNAUTHORIZED" in adaptation.upstream_environment) is is_passed_on
+
+
+def test_claude_code_ignores_settings_with_comments(tmp_path: Path) -> None:
+    """A base URL in them would send its requests, with their key, where it does not send them."""
+    write(tmp_path / "work/.claude/settings.json", f'{{"env": {{"ANTHROPIC_BASE_URL": "{OWN}"}}}} // mine')
+    adaptation = adapted(tmp_path, "claude -p x")
+    assert adaptation.arguments == ["claude", "-p", "x"]
+    assert "https://gateway.example" not in upstreams(adaptation)

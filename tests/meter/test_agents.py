@@ -17,6 +17,7 @@ import pytest
 from meter.agents import (
     Invocation,
     Outcome,
+    chatgpt_login,
     claude_code,
     codex,
     gemini_cli,
@@ -291,6 +292,83 @@ def test_codex_at_openai_itself(tmp_path: Path) -> None:
         assert upstream.warm_ups == len(upstream.calls) == 1
         assert_equals(run, upstream)
     assert run.document["configuration"] == {"model": "gpt-5", "provider": "openai"}
+
+
+@pytest.fixture(scope="module")
+def codex_with_chatgpt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]:
+    """Codex with the login that most have, at chatgpt.com, through a proxy."""
+    folder = tmp_path_factory.mktemp("chatgpt")
+    authority = make_authority(folder / "ca")
+    with (
+        scripted_upstream(tls=authority.context) as upstream,
+        forward_proxy(upstream, {"chatgpt.com"}) as proxy,
+    ):
+
+        def invoke(home: Path) -> Invocation:
+            invocation = codex(home, None)
+            login = home / "home/.codex/auth.json"
+            login.parent.mkdir(parents=True)
+            login.write_text(json.dumps(chatgpt_login("pro")))
+            for name in ("CODEX_API_KEY", "OWN_KEY"):
+                del invocation.env[name]
+            variables = {"HTTPS_PROXY": proxy.url, "CODEX_CA_CERTIFICATE": str(authority.ca_file)}
+            return Invocation(invocation.command, invocation.env | variables, invocation.cwd)
+
+        yield compare(upstream, invoke, folder, Step(tool=("exec_command", {"cmd": "echo hello"})))
+
+
+class TestCodexWithChatGpt:
+    def test_the_record_has_every_call(self, codex_with_chatgpt: Comparison) -> None:
+        assert codex_with_chatgpt.run.code == 0, codex_with_chatgpt.run.err
+        assert len(codex_with_chatgpt.calls) == 2
+        assert_equals(codex_with_chatgpt.run, codex_with_chatgpt.upstream)
+        assert {call["endpoint"] for call in codex_with_chatgpt.run.metered} == {
+            "chatgpt.com/backend-api/codex/responses"
+        }
+        assert codex_with_chatgpt.run.document["configuration"]["provider"] == "openai"
+        assert codex_with_chatgpt.run.document["warnings"] == []
+
+    def test_its_calls_are_the_same(self, codex_with_chatgpt: Comparison) -> None:
+        some, others = (
+            [request for request in requests if request.path.endswith("/codex/responses")]
+            for requests in (codex_with_chatgpt.requests, codex_with_chatgpt.plain_requests)
+        )
+        assert [request.method for request in some] == ["GET", "WEBSOCKET", "WEBSOCKET"]
+        pairs = zip(some, others, strict=True)
+        assert all([name for name, _ in a.headers] == [name for name, _ in b.headers] for a, b in pairs)
+
+    def test_no_part_of_the_login_is_in_the_record(self, codex_with_chatgpt: Comparison) -> None:
+        login = json.dumps(chatgpt_login("pro"))
+        tokens = re.findall(r"[A-Za-z0-9_-]{8,}", login)
+        secrets = {token.encode() for token in tokens} - {b"auth_mode", b"id_token", b"last_refresh"}
+        for path in codex_with_chatgpt.run.path.rglob("*"):
+            data = path.read_bytes() if path.is_file() else b""
+            assert not [secret for secret in secrets if len(secret) > 20 and secret in data], path
+            assert b"rt_0123456789" not in data
+            assert b"account-1" not in data
+            assert b"anna@example.org" not in data
+
+
+def test_codex_in_a_workspace_that_chooses_the_host(tmp_path: Path) -> None:
+    """Its calls may have to stay in a region: they go where the server says, and the record says that they are missing."""
+    authority = make_authority(tmp_path / "ca")
+    with (
+        scripted_upstream(tls=authority.context) as upstream,
+        forward_proxy(upstream, {"chatgpt.com", "api.openai.com"}) as proxy,
+    ):
+        upstream.workspace_origin = "https://api.openai.com"
+        invocation = codex(tmp_path, None)
+        (tmp_path / "home/.codex").mkdir(parents=True)
+        (tmp_path / "home/.codex/auth.json").write_text(json.dumps(chatgpt_login("team")))
+        variables = {"HTTPS_PROXY": proxy.url, "CODEX_CA_CERTIFICATE": str(authority.ca_file)}
+        given = {k: v for k, v in invocation.env.items() if k not in {"CODEX_API_KEY", "OWN_KEY"}}
+        run = run_metered(invocation.command, given | variables, invocation.cwd)
+        assert run.code == 0, run.err
+        assert (len(upstream.calls), "api.openai.com" in proxy.targets) == (1, True)
+    missing = [event["payload"] for event in run.events if event["event"] == "usage.incomplete"]
+    assert [payload["calls"] for payload in missing] == [1, None]
+    assert "a session file of Codex has a call that did not pass the meter" in missing[0]["reason"]
+    assert run.document["costs"]["total_cost_usd"] is None
 
 
 def test_codex_connects_again_after_a_cut(upstream: ScriptedUpstream, tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ def test_a_transcript_with_a_call_that_was_not_metered(upstream: ScriptedUpstrea
     plan: dict[str, object] = {"calls": 2, "transcript": ["call-1", "elsewhere", "call-2"]}
     run = run_agent(tmp_path, "claude", plan, "-p", "x", url=upstream.url)
     printed(run)
-    assert gaps(run) == [("the transcript of Claude Code has a call that did not pass the meter", 1)]
+    assert gaps(run) == [("a session file of Claude Code has a call that did not pass the meter", 1)]
     assert warnings_of(run)[0].startswith(
-        "the transcript of Claude Code has a call that did not pass the meter; "
+        "a session file of Claude Code has a call that did not pass the meter; "
     )
 
 
@@ -139,13 +139,16 @@ def test_a_transcript_where_no_call_was_metered(tmp_path: Path) -> None:
     """The new session in the folder of this project is that of the run."""
     run = run_agent(tmp_path, "claude", {"transcript": ["a", "b"]}, "-p", "x")
     printed(run)
-    assert gaps(run) == [("the transcript of Claude Code has 2 calls that did not pass the meter", 2)]
+    assert gaps(run) == [("a session file of Claude Code has 2 calls that did not pass the meter", 2)]
     assert run.document["costs"]["total_cost_usd"] is None
 
 
-def test_transcripts_of_other_sessions_do_not_count(upstream: ScriptedUpstream, tmp_path: Path) -> None:
+def test_a_new_session_in_the_folder_of_the_run_counts(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     plan: dict[str, object] = {"calls": 1, "transcript": ["a", "b"], "session": "another"}
-    assert gaps(run_agent(tmp_path, "claude", plan, "-p", "x", url=upstream.url)) == []
+    run = run_agent(tmp_path, "claude", plan, "-p", "x", url=upstream.url)
+    assert gaps(run) == [("a session file of Claude Code has 2 calls that did not pass the meter", 2)]
+    elsewhere = run_agent(tmp_path, "claude", plan, "-p", "x", url=upstream.url, SESSION_FOLDER="/elsewhere")
+    assert gaps(elsewhere) == []
     assert gaps(run_agent(tmp_path, "other-agent", {"transcript": ["a"]}, "x")) == []
 
 
@@ -330,3 +333,21 @@ def test_the_last_lines_say_what_the_calls_cost(
     assert [warning is not None and warning in text for text in warnings_of(run)] == [True] * bool(warning)
     quiet = run_metered([sys.executable, "-c", program], env, tmp_path / "work", options=["--quiet"])
     assert "runcard: " not in quiet.err
+
+
+@pytest.mark.parametrize("path", ["images/generations", "batches", "audio/speech"])
+def test_what_is_not_understood_is_said_on_the_terminal(
+    upstream: ScriptedUpstream, tmp_path: Path, path: str
+) -> None:
+    program = (
+        "import os, urllib.request\n"
+        f"url = os.environ['OPENAI_BASE_URL'] + '/{path}'\n"
+        "urllib.request.urlopen(urllib.request.Request(url, b'{}')).read()\n"
+    )
+    env = agent_environment(tmp_path) | {"OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    run = run_metered([sys.executable, "-c", program], env, tmp_path / "work")
+    assert run.code == 0, run.err
+    host = upstream.url.partition("//")[2]
+    reason = f"POST {host}/v1/{path} is not understood"
+    assert warnings_of(run) == [f"{reason}; record what you know of it with run.add_usage"]
+    assert gaps(run) == [(reason, 1)]

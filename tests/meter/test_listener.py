@@ -19,6 +19,7 @@ from runcard.observe.meter import relay as relay_module
 from runcard.observe.meter.listener import Listener
 from runcard.observe.meter.routes import Routes
 from runcard.observe.process_tree import ProcessTree
+from waiting import wait_until
 
 _NEW_MODULES = """
 import sys
@@ -82,6 +83,7 @@ def test_a_relay_that_hangs_does_not_hang_the_run(monkeypatch: pytest.MonkeyPatc
         with relay.connect() as connection:
             connection.sendall(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, relay.host))
             assert hangs.wait(TIMEOUT)
+            wait_until(lambda: relay.listener.is_started, "the thread that starts the relay")
             with monkeypatch.context() as patch:
                 patch.setattr(listener_module, "STOP_TIMEOUT", 0.1)
                 relay.listener.stop()

@@ -158,17 +158,6 @@ def test_a_watched_client_and_add_usage_report_the_same_call(run: runcard.Run) -
     assert document["token_usage"]["breakdown_by_step"][0]["step"] == "draft"
 
 
-def test_ids_that_passed_are_known(run: runcard.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    meter = make_observer(events_of(run))
-    send(meter, replies.message(), request_id="req_1")
-    meter.close()
-    assert (meter.has_seen("msg_01"), meter.has_seen("req_1"), meter.has_seen("req_2")) == (True, True, False)
-    monkeypatch.setattr(metered_calls, "_MOST_IDS", 2)
-    assert (meter.has_seen("msg_01"), meter.has_seen("req_2")) == (True, None)
-    assert meter.calls == 1
-    run.finish()
-
-
 def hang(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Let the recorder hang until the event is set."""
     is_free = threading.Event()

@@ -111,12 +111,39 @@ def test_one_host_has_one_route_and_another_host_another_name() -> None:
         ("https://api.anthropic.com", b"/api/hello", b"/api/hello"),
         ("https://api.anthropic.com", b"", b""),
         ("https://gateway.example", b"/messages", b"/messages"),
+        ("https://generativelanguage.googleapis.com", b"/models/m:x?alt=sse", b"/v1beta/models/m:x?alt=sse"),
+        ("https://generativelanguage.googleapis.com", b"/v1beta/models/m:x", b"/v1beta/models/m:x"),
+        (
+            "https://generativelanguage.googleapis.com",
+            b"/chat/completions",
+            b"/v1beta/openai/chat/completions",
+        ),
+        ("https://api.groq.com", b"/chat/completions", b"/openai/v1/chat/completions"),
+        ("https://api.groq.com", b"/openai/v1/chat/completions", b"/openai/v1/chat/completions"),
+        ("https://api.mistral.ai", b"/chat/completions", b"/v1/chat/completions"),
+        ("https://api.mistral.ai", b"/v1/chat/completions", b"/v1/chat/completions"),
+        ("https://api.x.ai", b"/chat/completions", b"/v1/chat/completions"),
+        ("https://openrouter.ai", b"/chat/completions", b"/api/v1/chat/completions"),
+        ("https://openrouter.ai", b"/v1/x", b"/api/v1/x"),
+        ("https://openrouter.ai", b"/api/v1/chat/completions", b"/api/v1/chat/completions"),
+        ("https://api.deepseek.com", b"/chat/completions", b"/v1/chat/completions"),
+        ("https://api.fireworks.ai", b"/chat/completions", b"/inference/v1/chat/completions"),
+        ("https://api.together.ai", b"/chat/completions", b"/v1/chat/completions"),
+        ("https://api.perplexity.ai", b"/chat/completions", b"/chat/completions"),
+        ("https://api.moonshot.ai", b"/chat/completions", b"/v1/chat/completions"),
+        ("https://api.cerebras.ai", b"/chat/completions", b"/v1/chat/completions"),
     ],
 )
-def test_anthropics_host_gets_the_version_that_other_libraries_expect_in_the_base_url(
+def test_a_host_gets_the_beginning_that_some_libraries_expect_in_the_base_url(
     upstream: str, rest: bytes, target: bytes
 ) -> None:
-    assert Route("x", upstream).with_version(rest) == target
+    assert Route("x", upstream).whole_path(rest) == target
+
+
+def test_litellm_calls_another_version_of_deepseek() -> None:
+    route = Route("x", "https://api.deepseek.com")
+    assert route.whole_path(b"/chat/completions", b"litellm/1.109.1") == b"/beta/chat/completions"
+    assert route.whole_path(b"/chat/completions", b"OpenAI/Python 3.51.0") == b"/v1/chat/completions"
 
 
 @pytest.mark.parametrize(

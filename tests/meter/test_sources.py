@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from install_tools import CLIENTS
 
 from meter.agents import KEY, claude_code
 from meter.records import MeteredRun, assert_equals, run_metered
@@ -16,6 +17,7 @@ from meter.scripted_upstream import ScriptedUpstream, Step, scripted_upstream
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("npm programs")]
 
+CLAUDE = str(CLIENTS / "bin/claude")  # by its path it goes around the meter, if its settings have a URL
 BASH = ("Bash", {"command": "echo hello", "description": "Say hello"})
 
 
@@ -70,17 +72,18 @@ def test_the_record_has_no_content_of_the_telemetry(
 
 
 def test_calls_around_the_meter_are_noticed(upstream: ScriptedUpstream, tmp_path: Path) -> None:
-    """A script starts Claude Code with a URL of its own: its transcript shows it, and nothing is claimed."""
+    """A script starts Claude Code by its path, with a URL of its own: its transcript shows it, and nothing is claimed."""
     invocation = claude_code(tmp_path, "http://127.0.0.1:9")
     script = f'ANTHROPIC_BASE_URL={upstream.url} "$@"'
     settings = json.dumps({"env": {"ANTHROPIC_BASE_URL": upstream.url}})
-    command = ["sh", "-c", script, "sh", *invocation.command, "--settings", settings]
+    command = ["sh", "-c", script, "sh", CLAUDE, *invocation.command[1:], "--settings", settings]
     run = run_metered(command, invocation.env, invocation.cwd)
     assert run.code == 0, run.err
     assert len(upstream.calls) == 2
     assert run.calls == []
     assert run.document["costs"]["total_cost_usd"] is None
     assert run.document["costs"]["input_tokens"] is None
+    assert "a session file of Claude Code has a call that did not pass the meter" in run.err
 
 
 def test_a_session_that_is_continued_around_the_meter_has_a_lower_bound(
@@ -90,11 +93,11 @@ def test_a_session_that_is_continued_around_the_meter_has_a_lower_bound(
     upstream.plan(Step(tool=BASH))
     invocation = claude_code(tmp_path, upstream.url)
     settings = json.dumps({"env": {"ANTHROPIC_BASE_URL": upstream.url}})
-    script = f"\"$@\" && claude -p Again --continue --settings '{settings}'"
+    script = f"\"$@\" && {CLAUDE} -p Again --continue --settings '{settings}'"
     run = run_metered(["sh", "-c", script, "sh", *invocation.command], invocation.env, invocation.cwd)
     assert run.code == 0, run.err
     assert 3 <= len(run.metered) < len(upstream.calls)
     costs, warnings = run.document["costs"], run.document["warnings"]
     assert (costs["total_cost_usd"], costs["token_source"]) == (None, "partial")
     assert costs["known_cost_usd"] > 0
-    assert any("transcript" in warning["message"] for warning in warnings)
+    assert any("session file" in warning["message"] for warning in warnings)

@@ -188,3 +188,16 @@ def test_the_limits_are_those_of_the_settings(
     assert told(cli, project.source)["reason"] == "metadata corrupted"
     assert "encoding.too-big" in cli("plan", "validate", project.source).err
     assert cli("plan", "mark", "skeleton", project.source).code == 1
+
+
+def test_all_plans_of_a_source_are_reported(cli: Cli, tmp_path: Path) -> None:
+    source = tmp_path / "pay.rb"
+    source.write_text("class Pay\n  def a(x) = x ? 1 : 2\n  def b(x) = x ? 1 : 2\nend\n")
+    (tmp_path / "Gemfile").touch()
+    for method in "ab":
+        cli("plan", "analyze", source, "--method", method, "--write")
+    done = cli("plan", "status", source)
+    assert sorted(done.out.splitlines()) == [f"{source}: Pay#{name}: fresh, not validated" for name in "ab"]
+    told = [json.loads(line) for line in cli("plan", "status", "--json", source).out.splitlines()]
+    assert sorted(each["target"]["method"] for each in told) == ["a", "b"]
+    assert cli("plan", "status", source, "--method", "b").out == f"{source}: fresh, not validated\n"

@@ -380,3 +380,38 @@ def test_many_tests_are_cut_in_the_report_and_not_in_the_file(
     )
     assert len(project.report["tests"]) == 5
     assert "lists all" not in project.run(source, "-v").stdout.str()
+
+
+UNSEEN = """
+import contextlib
+import socket
+import subprocess
+import sys
+
+def test_other_library():
+    with contextlib.suppress(OSError):
+        socket.getaddrinfo("api.groq.com", 443)
+
+def test_agent():
+    subprocess.run(["codex", "-c", "pass"], executable=sys.executable, check=True)
+
+def test_seen(ask):
+    ask()
+    with contextlib.suppress(OSError):
+        socket.getaddrinfo("localhost", 443)
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+"""
+
+
+def test_calls_that_only_a_meter_would_see_make_the_report_incomplete(project: Project) -> None:
+    """LiteLLM has clients of its own, and agents are other processes."""
+    project.run(UNSEEN).assert_outcomes(passed=3)
+    tests = {test["test"].rpartition("::")[2]: test for test in project.report["tests"]}
+    meter = "`runcard run -- pytest` counts it, for all tests together"
+    reasons = {name: test["incomplete"] for name, test in tests.items()}
+    assert reasons == {
+        "test_other_library": [f"api.groq.com was called, and no model call of it was seen: {meter}"],
+        "test_agent": [f"Codex was started, and its calls are not seen here: {meter}"],
+        "test_seen": [],
+    }
+    assert project.report["totals"]["at_least"] is True

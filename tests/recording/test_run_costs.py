@@ -66,16 +66,28 @@ def test_the_tier_of_the_caller_counts_over_that_of_the_reply(outputs: Path) -> 
     assert [call["cost_usd"] for call in events(run.path)] == [0.625, 1.25]
 
 
-def test_a_tier_without_a_price_is_unknown_and_named() -> None:
+@pytest.mark.parametrize(
+    ("tier", "words"),
+    [
+        ("priority", "in the service tier 'priority'"),
+        ("us", "with inference in 'us'"),
+        ("fast", "at the speed 'fast'"),
+        (
+            "priority+fast+us",
+            "in the service tier 'priority' and at the speed 'fast' and with inference in 'us'",
+        ),
+    ],
+)
+def test_a_tier_without_a_price_is_unknown_and_named(tier: str, words: str) -> None:
     recorder = runcard.MetadataRecorder(strict=True)
     recorder.start()
-    recorder.add_usage({"input": 10, "output": 5}, model="claude-haiku-4-5", service_tier="priority")
+    recorder.add_usage({"input": 10, "output": 5}, model="claude-haiku-4-5", service_tier=tier)
     recorder.finish()
     document = recorder.document().to_dict()
     assert document["costs"]["total_cost_usd"] is None
     assert "known_cost_usd" not in document["costs"]
     assert [warning["message"] for warning in document["warnings"]] == [
-        "no price is known for 'claude-haiku-4-5' in the service tier 'priority'"
+        f"no price is known for 'claude-haiku-4-5' {words}"
     ]
 
 

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -423,3 +425,53 @@ def test_an_anchor_whose_time_stamp_fails_is_named_by_no_other(
     code, _, findings = verified(cli, store, "--tsa-certs", authority.root, "--require-timestamp")
     assert (code, findings, len(others)) == (0, [], 1)
     assert len(list((store / ".runcard" / "anchors").iterdir())) == 3  # of the other one
+
+
+def test_a_bundle_is_a_receipt(
+    cli: Cli, store: Path, authority: Authority, here: Path, signers: Path
+) -> None:
+    """One file with the run, its signature, and the proof by an anchor; on another machine it is checked without the store."""
+    assert signers.exists()
+    record = runs(store)[1]
+    assert cli("sign", record, "--key", here / "alice").code == 0
+    plain = here / "plain.tar.gz"
+    assert cli("export", record, "--to", "bundle", "--output", plain).code in {0, 2}
+    made = anchored(cli, authority, store)
+    bundle = here / "receipt.tar.gz"
+    assert cli("export", record, "--to", "bundle", "--output", bundle).code in {0, 2}
+    name = record.name
+    shutil.rmtree(store)
+    needs = ("--signers", signers, "--tsa-certs", authority.root, "--require-timestamp")
+    assert verified(cli, plain, *needs)[0] == 1  # it was made before the anchor
+    code, report, findings = verified(cli, bundle, *needs)
+    (stamp,) = report["records"][0]["timestamps"]
+    assert (code, findings, report["signed"], report["timestamped"]) == (0, [], True, True)
+    assert (stamp["anchor"], stamp["trusted"], stamp["signatures"]) == (made["name"], True, 1)
+    assert cli("import-bundle", bundle, here / "theirs").code in {0, 2}
+    assert verified(cli, here / "theirs/outputs" / name, *needs)[0] == 0
+
+
+def test_a_bundle_with_the_proof_of_another_run(
+    cli: Cli, store: Path, authority: Authority, here: Path
+) -> None:
+    anchored(cli, authority, store)
+    first, second, *_ = runs(store)
+    for run in (first, second):
+        assert cli("export", run, "--to", "bundle", "--output", here / f"{run.name}.tar.gz").code in {0, 2}
+    unpacked = here / "unpacked"
+    unpacked.mkdir()
+    for run in (first, second):
+        subprocess.run(["tar", "xzf", here / f"{run.name}.tar.gz"], cwd=unpacked, check=True)
+    inside = unpacked / first.name
+    proof = inside / f"outputs/{first.name}.proof.json"
+    other = (unpacked / second.name / f"outputs/{second.name}.proof.json").read_bytes()
+    manifest = inside / ".runcard-bundle.json"
+    old = sha256(proof.read_bytes()).hexdigest()
+    manifest.write_text(manifest.read_text().replace(old, sha256(other).hexdigest()))
+    proof.write_bytes(other)
+    forged = here / "forged.tar.gz"
+    names = sorted(str(path.relative_to(unpacked)) for path in inside.rglob("*"))
+    subprocess.run(["tar", "czf", forged, "--no-recursion", *names], cwd=unpacked, check=True)
+    code, report, findings = verified(cli, forged)
+    assert (code, report["timestamped"]) == (1, False)
+    assert any("it is about another record" in found for found in findings)

@@ -135,7 +135,7 @@ def test_what_was_changed_before_is_not_signed_along_with_a_note(
     assert cli("redact", run, "--file", "notes.txt", "--reason", "x", "--yes").code == 0
     monkeypatch.setenv("RUNCARD_SIGN", "always")
     noted = cli("amend", run, "note", "seen")
-    assert "was amended, and not signed: it has changes from before that you did not sign" in noted.err
+    assert "was amended, and not signed: it has an amendment from before that you did not sign" in noted.err
     assert cli("verify", "--signers", always, run).code == 1
     assert cli("sign", run).code == 0
     assert cli("amend", run, "note", "seen again").err == ""

@@ -212,8 +212,6 @@ def test_a_ledger_that_is_not_signed_beside_signed_records_is_named(
         1,
         True,
     )
-    one = cli("verify", "--signers", signers, "--require-signed-ledger", runs_of(store)[0])
-    assert one.code == 0  # of a record alone, the ledger is not looked at as a whole
     sign_store(cli, store)
     for options in ((), ("--require-signed-ledger",)):
         outcome = cli("verify", "--signers", signers, *options, store)
@@ -221,6 +219,35 @@ def test_a_ledger_that_is_not_signed_beside_signed_records_is_named(
     shutil.rmtree(store / ".runcard")  # with the ledger and its signature
     assert cli("verify", "--signers", signers, "--require-signed-ledger", store).code == 1
     assert cli("verify", "--require-signed-ledger", store).code == 64
+
+
+def test_a_signed_ledger_is_required_of_a_record_alone(
+    cli: Cli, store: Path, here: Path, signers: Path
+) -> None:
+    first, second, *_ = runs_of(store)
+    assert cli("sign", first, "--key", "alice").code == 0
+
+    def verify(path: Path) -> tuple[int, str]:
+        done = cli("verify", "--signers", signers, "--require-signed-ledger", path)
+        return done.code, done.out
+
+    code, said = verify(first)
+    assert (code, "the ledger is not signed by a trusted signer [signer]" in said) == (1, True)
+    sign_store(cli, store)
+    code, said = verify(first)
+    assert (code, "outputs: the ledger is signed\n  signed by alice, author" in said) == (0, True)
+    assert cli("rm", second, "--yes").code == 0  # what was done to others since is not about this record
+    assert verify(first)[0] == 0
+    ledger = store / ".runcard/ledgers.sig"
+    good = ledger.read_bytes()
+    ledger.write_bytes(good.replace(b'"sig":"', b'"sig":"AAAA'))
+    assert verify(first)[0] == 1
+    ledger.write_bytes(good)
+    copy = Path(shutil.copytree(first, here / "elsewhere" / first.name))
+    assert cli("export", first, "--to", "bundle", "--output", here / "bundle.tar.gz").code == 0
+    for path in (copy, here / "bundle.tar.gz"):
+        code, said = verify(path)
+        assert (code, "there is no ledger here that could be signed" in said) == (1, True), said
 
 
 def test_a_stranger_s_signature_of_the_ledger_does_not_do(

@@ -1,7 +1,9 @@
 """Signatures and time-stamps that cannot be checked here, because the package for that is not installed."""
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import run_vectors
@@ -34,6 +36,40 @@ def test_a_signature_that_cannot_be_checked_is_not_called_missing(cli: Cli, kind
     assert "intact, complete, signature not checked, not time-stamped" in done.out
     assert install_command("sign") in done.out
     assert "could have forged" not in done.out
+
+
+@pytest.mark.parametrize("kind", ["signed", "ssh-unknown-algorithm"])
+def test_its_state_is_not_none(cli: Cli, kind: str, request: pytest.FixtureRequest) -> None:
+    """In JSON, `none` is for a record without a signature."""
+    if kind == "signed":
+        request.getfixturevalue("without_cryptography")
+    report = json.loads(cli("verify", "--json", vector(kind)).out)
+    (record,) = report["records"]
+    state = record["signature"]
+    assert (report["signed"], record["signed"], state["state"], state["by"]) == (None, None, None, [])
+    assert (state["unsigned_additions"], state["reason"]) == (None, report["findings"][0]["message"])
+
+
+def test_the_state_of_a_ledger_whose_signature_cannot_be_checked_or_is_wrong(
+    cli: Cli, run: Path, here: Path, signers: Path, request: pytest.FixtureRequest
+) -> None:
+    assert signers.exists()
+    assert cli("sign", run, here / "outputs", "--key", here / "alice").code == 0
+    file = here / "outputs/.runcard/ledgers.sig"
+    good = file.read_bytes()
+
+    def state() -> Any:
+        (store,) = json.loads(cli("verify", "--json", here / "outputs").out)["stores"]
+        return store["ledger"]["signature"]
+
+    assert state()["state"] == "current"
+    file.write_bytes(good.replace(b'"sig":"', b'"sig":"AAAA'))
+    assert state() == {"state": "bad", "by": []}
+    file.unlink()
+    assert state() == {"state": "none", "by": []}
+    file.write_bytes(good)
+    request.getfixturevalue("without_cryptography")
+    assert (state()["state"], install_command("sign") in state()["reason"]) == (None, True)
 
 
 @pytest.mark.usefixtures("without_cryptography")
@@ -73,3 +109,20 @@ def test_no_vector_is_good_only_because_the_package_is_missing(
         if set(each["findings"]) == {"signer"} or "authority" in each["findings"]
     }
     assert (set(accepted) - needs_trust, len(vectors) > 100) == (set(), True)
+
+
+def test_of_a_record_that_cannot_be_read_nobody_knows_whether_it_is_signed(
+    cli: Cli, run: Path, here: Path, signers: Path
+) -> None:
+    assert cli("sign", run, "--key", here / "alice").code == 0
+    assert cli("archive", run).code == 0
+    (archive,) = (here / "outputs/archive").rglob("*.tar.gz")
+    data = archive.read_bytes()
+    for size in (len(data) // 8, len(data) // 2):
+        archive.write_bytes(data[:size])
+        done = cli("verify", "--json", "--signers", signers, archive)
+        report = json.loads(done.out)
+        (record,) = report["records"]
+        assert (done.code, record["signed"], record["signature"]["state"]) == (1, None, None)
+        assert record["signature"]["reason"] in {each["message"] for each in report["findings"]}
+        assert "its signature could not be checked" in {each["message"] for each in report["findings"]}

@@ -34,7 +34,7 @@ from runcard.signing.private_keys import (
     load_plain_signer,
     load_ssh_signer,
 )
-from runcard.signing.public_keys import SK_ED25519, parse_key_text
+from runcard.signing.public_keys import SK_ED25519, parse_key_text, parse_public_key
 from runcard.signing.ssh_signature import (
     NAMESPACE,
     covered_bytes,
@@ -323,6 +323,21 @@ def test_parts_of_an_ssh_signature(ssh_keys: Path) -> None:
     assert (old.is_checked, "'ssh-rsa'" in str(old.fault)) == (False, True)
     with pytest.raises(WireFormatError, match="version 2"):
         parse_ssh_signature(b"SSHSIG" + (2).to_bytes(4, "big"))
+
+
+def test_an_rsa_key_with_a_long_exponent_is_refused() -> None:
+    """Checking one signature with it takes as long as a thousand others."""
+
+    def blob(exponent: int) -> bytes:
+        numbers = (exponent, (1 << 2047) + 1)
+        parts = (number.to_bytes(number.bit_length() // 8 + 1, "big") for number in numbers)
+        return b"".join(map(string, (b"ssh-rsa", *parts)))
+
+    for exponent in (3, 65_537, (1 << 63) + 1):
+        assert parse_public_key(blob(exponent)).type == "ssh-rsa"
+    for exponent in ((1 << 64) + 1, (1 << 2046) + 1):
+        with pytest.raises(WireFormatError, match="an exponent of"):
+            parse_public_key(blob(exponent))
 
 
 def test_a_small_rsa_key_is_refused(tmp_path: Path) -> None:

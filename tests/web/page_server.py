@@ -66,7 +66,13 @@ class PageServer:
         found = re.search(r"at (http://\S+);", self.printed)
         assert found, self.process.communicate()
         self.address = found[1]
-        self.url = self.address.split("/?")[0].rstrip("/")
+        url, _, asked = self.address.partition("/?token=")
+        self.url, self.token = url.rstrip("/"), asked or None
+
+    def with_token(self, path: str) -> str:
+        """The address of a view, with which a browser comes in."""
+        sign = "&" if "?" in path else "?"
+        return self.url + path + (f"{sign}token={self.token}" if self.token else "")
 
     def __enter__(self) -> Self:
         return self

@@ -86,11 +86,44 @@ def test_the_token_goes_from_the_address_into_a_cookie_that_scripts_cannot_read(
     answer = guarded.get(f"/runs?status=failed&token={TOKEN}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/runs?status=failed")
     cookie = answer.headers["set-cookie"]
-    assert cookie.startswith(f"runcard-{listener.port}={TOKEN};")
+    assert cookie.startswith(f"runcard-{listener.port}=")
+    assert TOKEN not in cookie
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
     for path in ("/runs", "/runs?sort=-tokens", "/records?text=token", "/runs?token=old"):
         assert guarded.get(path).status_code == 200, path
     assert guarded.get(f"/runs?token={TOKEN}").headers["location"] == "/runs"
+
+
+def test_cookies_of_other_programs_lock_nobody_out(guarded: TestClient, listener: HttpListener) -> None:
+    own = guarded.get(f"/?token={TOKEN}").headers["set-cookie"].split(";")[0]
+    guarded.cookies.clear()
+    for others in (
+        'a={"b": 1}; ',
+        f"runcard-{listener.port}=planted; ",
+        "x; =; ;; é\xff=\x01; ",
+        "a=b; " * 500,
+    ):
+        cookies = (others + own).encode("latin-1")
+        assert guarded.get("/", headers={b"cookie": cookies}).status_code == 200, others
+        assert guarded.get("/", headers={b"cookie": cookies[:-1]}).status_code == 401
+        assert guarded.get("/", headers={b"cookie": others.encode("latin-1")}).status_code == 401
+
+
+def test_a_token_of_any_characters_becomes_a_cookie(place: object, listener: HttpListener) -> None:
+    assert place
+    odd = 'a;b,c"d\\e%20f&g=h+i#j?k'
+    client = TestClient(make_app(listener, odd), base_url=listener.url, follow_redirects=True)
+    assert client.get("/", params={"token": odd}).status_code == 200
+    assert client.get("/runs").status_code == 200
+
+
+def test_who_follows_a_link_elsewhere_is_asked_again_by_the_page_itself(guarded: TestClient) -> None:
+    """A browser holds a strict cookie back the first time."""
+    elsewhere = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    first, again = guarded.get("/runs", headers=elsewhere), guarded.get("/runs")
+    assert (first.status_code, again.status_code) == (401, 401)
+    assert "http-equiv=refresh" in first.text
+    assert "http-equiv=refresh" not in again.text
 
 
 def test_a_path_after_the_token_leads_nowhere_else(guarded: TestClient) -> None:

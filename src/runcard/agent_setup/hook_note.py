@@ -89,13 +89,13 @@ def _decode(data: bytes) -> dict[str, object]:
             strict = False
             memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own
             object_hook = object_pairs_hook = None
-            parse_float, parse_int, parse_constant = float, int, float
+            parse_float = parse_int = parse_constant = float  # `int` refuses thousands of digits
 
         facts = make_scanner(ScannerContext)(text, 0)[0]  # type: ignore[arg-type]
     except (ImportError, AttributeError, TypeError):  # another Python
         import json  # noqa: PLC0415
 
-        facts = json.loads(text)
+        facts = json.loads(text, parse_int=float)
     return facts if type(facts) is dict else {}
 
 
@@ -116,10 +116,18 @@ def _write(path: str, fields: dict[str, str]) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        os.write(descriptor, _encoded("\n".join(lines) + "\n"))
     finally:
         os.close(descriptor)
     os.rename(temporary, path)
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text. Half a character, which JSON can have, becomes the one that stands for it in a file name."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def _is_locked(path: str) -> bool:

@@ -10,16 +10,20 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from typing import Any
 
 from runcard.agent_setup.hook_note import notes_folder
 from runcard.agent_setup.tools import END_EVENTS
 from runcard.digests import sha256_bytes
-from runcard.files import read_regular, write_atomic
+from runcard.errors import RuncardError
+from runcard.files import FileKind, read_regular, walk, write_atomic
 
 _NOTE, _DONE, _LOCK = ".note", ".done", ".lock"
 _LARGEST = 1 << 16
+_LONGEST_ERROR = 2000
+_MOST_FILES = 10_000  # of a session that are looked at; every event changes the first of them
 _SHARE = 20  # an import may take a twentieth of the time
 _RETRY = 3600.0  # seconds after which a failed import is tried again
 _KEPT = 30 * 86400.0  # seconds after which a note that is done is removed
@@ -44,20 +48,25 @@ class HookNote:
     def is_end(self) -> bool:
         return self.event in END_EVENTS
 
-    def files(self) -> list[list[str | int]]:
-        """The state of its session files, as far as the note tells which they are."""
-        if not self.transcript:
-            return []
-        folder = self.transcript.removesuffix(".jsonl")
-        paths = [self.transcript]
-        for parent, _, names in os.walk(folder) if folder != self.transcript else ():
-            paths += [os.path.join(parent, name) for name in sorted(names)]
+    def files_digest(self) -> str:
+        """A digest of the names, sizes and times of its session files, as far as the note tells which they are."""
         states: list[list[str | int]] = []
-        for path in paths:
+        for path in islice(self._files(), _MOST_FILES) if self.transcript else ():
             with contextlib.suppress(OSError, ValueError):
                 status = os.lstat(path)
                 states.append([path, status.st_size, status.st_mtime_ns])
-        return states
+        return sha256_bytes(json.dumps(states).encode()).hex
+
+    def _files(self) -> Iterator[str]:
+        """The session file, and what is in the folder beside it. A link in place of that can lead anywhere."""
+        yield self.transcript
+        folder = self.transcript.removesuffix(".jsonl")
+        if folder == self.transcript or os.path.islink(folder):
+            return
+        with contextlib.suppress(RuncardError):  # most sessions have no folder
+            for path, kind in walk(folder, on_error=lambda *_: None):
+                if kind is not FileKind.DIRECTORY:
+                    yield os.path.join(folder, path)
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class HookResult:
     """What became of a note."""
 
     digest: str  # of the note
-    files: list[list[str | int]] = field(default_factory=list)
+    files_digest: str = ""
     time: float = 0.0  # when the import ended
     seconds: float = 0.0  # how long it took
     action: str = ""  # imported, replaced, unchanged, kept, failed, or nothing
@@ -92,15 +101,15 @@ def read_notes() -> Iterator[HookNote]:
 def read_note(name: str) -> HookNote | None:
     """A note; None if there is none, or if it is not one of ours."""
     data = _read(name, _NOTE)
-    fields: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for line in data.decode("utf-8", "surrogateescape").split("\n") if data else ():
         key, _, value = line.partition(" ")
-        fields[key] = _unescaped(value)
-    if not fields.get("tool") or not fields.get("session"):
+        facts[key] = _unescaped(value)
+    if not facts.get("tool") or not facts.get("session"):
         return None
-    texts = {key: fields.get(key, "") for key in _FIELDS if key != "time"}
+    texts = {key: facts.get(key, "") for key in _FIELDS if key != "time"}
     try:
-        moment = float(fields.get("time", "0"))
+        moment = float(facts.get("time", "0"))
     except ValueError:
         moment = 0.0
     return HookNote(name=name, time=moment, digest=sha256_bytes(data).hex, **texts)
@@ -115,8 +124,9 @@ def read_result(name: str) -> HookResult | None:
     """What became of a note; None if it was not worked on."""
     try:
         data: Any = json.loads(_read(name, _DONE) or b"null")
-        return HookResult(**data) if isinstance(data, dict) else None
-    except (ValueError, TypeError):  # cut, or of another version
+        names = {each.name for each in fields(HookResult)}  # another version may have others
+        return HookResult(**{key: data[key] for key in names & data.keys()})
+    except (ValueError, TypeError, AttributeError):  # cut, or not an object
         return None
 
 
@@ -124,7 +134,8 @@ def write_result(name: str, result: HookResult) -> None:
     """Keep what became of a note; only the process that has its lock."""
     path = _path(name, _DONE)
     if path is not None:
-        write_atomic(path, json.dumps(asdict(result)).encode("utf-8", "surrogateescape"), mode=0o600)
+        data = asdict(result) | {"error": result.error[:_LONGEST_ERROR]}
+        write_atomic(path, json.dumps(data).encode(), mode=0o600)
 
 
 def is_pending(note: HookNote, result: HookResult | None, *, retry: bool = False) -> bool:
@@ -137,7 +148,7 @@ def is_pending(note: HookNote, result: HookResult | None, *, retry: bool = False
         return retry or time.time() - result.time > _RETRY or result.digest != note.digest
     if result.open_run and not is_open_run(result.open_run):
         return True
-    return result.files != note.files() or result.digest != note.digest
+    return result.files_digest != note.files_digest() or result.digest != note.digest
 
 
 def is_too_soon(note: HookNote, result: HookResult | None) -> bool:

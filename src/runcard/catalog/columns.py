@@ -58,6 +58,7 @@ _RECORD: dict[str, Column] = {
     **_plain("r", "cost known_cost", "cost"),
     "archived": Column("archived", "r.is_archived", "flag"),
     "at_least": Column("at_least", _at_least("r", "r.last_unknown_cost IS NOT NULL"), "flag"),
+    "incomplete": Column("incomplete", "r.at_least", "flag"),
     "conflict": Column("conflict", _CONFLICT, "flag"),
 }
 _INSTANCE: dict[str, Column] = {
@@ -77,6 +78,7 @@ _INSTANCE: dict[str, Column] = {
     **_plain("i", "tokens known_tokens", "count"),
     **_plain("i", "cost known_cost", "cost"),
     "at_least": Column("at_least", _at_least("i"), "flag"),
+    "incomplete": Column("incomplete", "i.at_least", "flag"),
 }
 _CALL: dict[str, Column] = {
     "run": Column("run", "(SELECT record_id FROM records WHERE id = c.record)", "text"),

@@ -12,7 +12,7 @@ A number is compared with the number of a fact, a text with its text. Times are 
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from runcard.catalog.columns import Column, Columns
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"""|(?P<word>[^\s()<>=!~'"]+))"""
 )
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
+_FIRST_YEAR, _LAST_YEAR = 1900, 9000  # in every time zone these are years that exist
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SQL_OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _DEEPEST = 100  # parentheses and nots
@@ -124,23 +125,28 @@ def _literal(column: Column, value: str, now: datetime) -> object:
 
 
 def time_value(text: str, now: datetime) -> int:
-    """A time in milliseconds: an age (7d), a day or a month in the local time zone, or a time with its zone."""
-    if (age := _AGE.fullmatch(text)) is not None:
-        return round(now.timestamp() * 1000) - int(age[1]) * _UNITS[age[2]] * 1000
+    """A time in milliseconds: as `time_of`."""
+    return round(time_of(text, now).timestamp() * 1000)
+
+
+def time_of(text: str, now: datetime) -> datetime:
+    """A time: an age (7d), a day or a month in the local time zone, or a time with its zone."""
     date = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text)
+    moment: datetime | None
     try:
-        moment = (
-            parse_time(text)
-            if date is None
-            else _local_midnight(int(date[1]), int(date[2]), int(date[3] or 1))
-        )
+        if (age := _AGE.fullmatch(text)) is not None:
+            moment = now - timedelta(seconds=int(age[1]) * _UNITS[age[2]])
+        elif date is not None:
+            moment = _local_midnight(int(date[1]), int(date[2]), int(date[3] or 1))
+        else:
+            moment = parse_time(text)
     except (ValueError, OverflowError):
         moment = None
-    if moment is None:
+    if moment is None or not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         raise UsageError(
             f"{text!r} is not a time", hint="write an age such as 7d, a date, or 2026-11-15T10:00:00Z"
         )
-    return round(moment.timestamp() * 1000)
+    return moment
 
 
 def _local_midnight(year: int, month: int, day: int) -> datetime:

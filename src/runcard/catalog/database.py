@@ -5,7 +5,7 @@ It is a cache: one that is damaged or of another version is built anew. What goe
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar
 
@@ -18,6 +18,7 @@ from runcard.settings.value_types import is_server_url
 __all__ = ["CatalogDatabase", "CatalogError", "TableRows"]
 
 _NAME = COLUMNS_OF["records"].index("name")
+_WITNESS = COLUMNS_OF["usage"].index("witness")
 _AGAIN = 5  # times that something is tried while a server restarts
 
 T = TypeVar("T")
@@ -56,6 +57,11 @@ class CatalogDatabase:
 
     def clear(self) -> None:
         """Start again with an empty catalog; of one that several hosts share, remove what this host wrote."""
+        if self.host:  # what others have as well is to be decided again, and the sums are of all hosts
+            with contextlib.suppress(CatalogError):  # damaged tables are made anew
+                for (store,) in self.rows("SELECT id FROM stores WHERE host = ?", (self.host,)):
+                    names = self.rows("SELECT name FROM records WHERE store = ?", (store,))
+                    self.remove(store, [name for (name,) in names])
         with self.checked():
             self._engine.clear()
 
@@ -147,6 +153,7 @@ class CatalogDatabase:
             with self.writing():
                 self._engine.lock_store(store)
                 taken_off = self._remove(store, [record[_NAME] for record in rows["records"]])
+                self._note_new(rows)
                 self._engine.insert({table: some for table, some in rows.items() if table != USAGE_TOTALS})
                 self._engine.add_totals(_in_order([*taken_off, *rows.get(USAGE_TOTALS, [])]))
 
@@ -163,6 +170,18 @@ class CatalogDatabase:
         if names:
             self._again(remove)
 
+    def settle(self) -> None:
+        """Decide which calls count, as far as records were written since; one that several records have counts once."""
+        if self.rows("SELECT 1 FROM unsettled LIMIT 1"):
+            from runcard.catalog.call_owners import settle  # noqa: PLC0415 - most questions find nothing new
+
+            self._again(lambda: settle(self))
+
+    def _note_new(self, rows: TableRows) -> None:
+        """Note that it is to be decided which of these calls count."""
+        with_calls = {row[0] for row in rows["usage"] if row[_WITNESS] is not None}
+        self._note("record", with_calls)
+
     def _remove(self, store: int, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Remove records; what is to be taken off the sums."""
         sql = "SELECT id FROM records WHERE store = ? AND name IN (SELECT value FROM json_each(?))"
@@ -170,22 +189,52 @@ class CatalogDatabase:
         records = [record for (record,) in found]
         taken_off = self._totals_to_take_off(records)
         if records:
+            self._note_gone(records)
             self._engine.delete(records)
         return taken_off
 
+    def _note_gone(self, records: Sequence[int]) -> None:
+        """Note the calls of these records that others have as well."""
+        sql = (
+            "SELECT response, request FROM usage WHERE (counts != 1 OR number < 0) "
+            "AND record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+        )
+        found = self.query(sql, (json.dumps(records),)).fetchall()
+        calls = {call for row in found for call in row if call is not None}
+        self._note("call", calls)
+
+    def _note(self, column: str, numbers: Collection[int]) -> None:
+        self.query("INSERT INTO unsettled (record, call) VALUES (NULL, NULL)")
+        if numbers:
+            sql = f"INSERT INTO unsettled ({column}) SELECT CAST(value AS BIGINT) FROM json_each(?)"  # noqa: S608
+            self.query(sql, (json.dumps(sorted(numbers)),))
+
     def _totals_to_take_off(self, records: Sequence[int]) -> list[tuple[Any, ...]]:
+        sql = f"SELECT {', '.join(USAGE_COLUMNS)} FROM usage WHERE record = ? AND counts = 1"  # noqa: S608
+        usage = {record: self.query(sql, (record,)).fetchall() for record in records}
+        return self._totals_of(usage).rows(-1)
+
+    def change_totals(
+        self,
+        added: Mapping[int, Sequence[tuple[Any, ...]]],
+        taken_off: Mapping[int, Sequence[tuple[Any, ...]]],
+    ) -> None:
+        """Change the sums by rows of usage, by their records."""
+        more, fewer = self._totals_of(added).rows(), self._totals_of(taken_off).rows(-1)
+        self._engine.add_totals(_in_order([*more, *fewer]))
+
+    def _totals_of(self, usage: Mapping[int, Sequence[tuple[Any, ...]]]) -> UsageTotals:
         totals = UsageTotals()
-        for record in records:
-            usage = self.query(f"SELECT {', '.join(USAGE_COLUMNS)} FROM usage WHERE record = ?", (record,))  # noqa: S608
-            columns = ", ".join(OF_RECORDS.values())
+        columns = ", ".join(OF_RECORDS.values())
+        for record, rows in usage.items():
             values = self.query(f"SELECT {columns} FROM records WHERE id = ?", (record,)).fetchone()  # noqa: S608
             facts = self.query(
                 "SELECT key, number, text FROM facts WHERE record = ? AND substr(key, 1, ?) = ?",
                 (record, len(LABEL), LABEL),
             )
             labels = [(key, label_value(number, text)) for key, number, text in facts]
-            totals.add(dict(zip(OF_RECORDS, values, strict=True)), labels, usage.fetchall())
-        return totals.rows(-1)
+            totals.add(dict(zip(OF_RECORDS, values, strict=True)), labels, rows)
+        return totals
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do work that can be done twice. If the server restarts meanwhile, do it again."""

@@ -67,6 +67,9 @@ class DatabaseEngine(Protocol):
     def lock_store(self, store: int) -> None:
         """Until the end of the transaction, no other writes records of this store."""
 
+    def lock_calls(self) -> None:
+        """Until the end of the transaction, no other decides which calls count."""
+
     def insert(self, rows: TableRows) -> None:
         """Add the rows of records. Of rows with the same key, the first is added."""
 

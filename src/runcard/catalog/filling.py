@@ -12,7 +12,7 @@ import gc
 import json
 import marshal
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, NamedTuple
@@ -94,7 +94,8 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     if cursor is None:
         return _unreachable(database, store, number)
     known = fingerprints(database, number)
-    names, changed = _look_at_all(store, known)
+    opened = {name for name, *_ in _open_runs(database, number)}
+    names, changed = _look_at_all(store, known, opened)
     _put_all(database, number, changed, store, progress)
     removed = known.keys() - names
     database.remove(number, sorted(removed))
@@ -102,6 +103,7 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     if len(changed) >= _MANY:
         database.engine.tidy()
     _check_open_runs(database, number)
+    database.settle()
     set_cursor(database, number, cursor)
     return FillResult(store, len(names), len(changed), len(removed))
 
@@ -132,7 +134,11 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     places = {
         text: place
         for text in suspects
-        if (place := _directory_place(store, names.get(text)) or archived.get(text) or opened.get(text))
+        if (
+            place := _directory_place(store, names.get(text), is_open=text in running)
+            or archived.get(text)
+            or opened.get(text)
+        )
         is not None
     }
     changed = [place for name, place in places.items() if known.get(name) != place.fingerprint]
@@ -140,6 +146,7 @@ def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> F
     removed = (suspects & known.keys()) - places.keys()
     database.remove(number, sorted(removed))
     _check_open_runs(database, number)
+    database.settle()
     if now != before:
         set_cursor(database, number, now)
     records = len((known.keys() | places.keys()) - removed)
@@ -157,6 +164,7 @@ def forget(database: CatalogDatabase, store: str) -> None:
     number = store_number(database, store)
     database.remove(number, list(fingerprints(database, number)))
     database.query("DELETE FROM stores WHERE id = ?", (number,))
+    database.settle()
 
 
 def _open_runs(database: CatalogDatabase, store: int) -> list[tuple[str, str, str]]:
@@ -321,11 +329,13 @@ def _record(place: FoundRecord) -> "Record":
     return ArchivedRecord.at(place.path) or DirectoryRecord(place.path)
 
 
-def _look_at_all(store: str, known: Mapping[str, str]) -> tuple[set[str], list[FoundRecord]]:
+def _look_at_all(
+    store: str, known: Mapping[str, str], open_runs: Collection[str]
+) -> tuple[set[str], list[FoundRecord]]:
     """The names of all records of a store: in directories, and archived ones without one. And those that changed since."""
     names: set[str] = set()
     changed = []
-    for name, fingerprint in _fingerprints_in(store, known):
+    for name, fingerprint in _fingerprints_in(store, known, open_runs):
         if fingerprint is not None:
             names.add(_text_of(name))
             if fingerprint != _AS_KNOWN:
@@ -338,7 +348,9 @@ def _look_at_all(store: str, known: Mapping[str, str]) -> tuple[set[str], list[F
     return names, changed
 
 
-def _fingerprints_in(store: str, known: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+def _fingerprints_in(
+    store: str, known: Mapping[str, str], open_runs: Collection[str]
+) -> Iterator[tuple[str, str | None]]:
     """The directories of a store, looked at on all cores, with _AS_KNOWN or a new fingerprint; None for one that is no record."""
     from runcard.parallel.forks import work_in_order  # noqa: PLC0415 - as below
 
@@ -346,7 +358,7 @@ def _fingerprints_in(store: str, known: Mapping[str, str]) -> Iterator[tuple[str
     some = [names[start : start + _LOOK] for start in range(0, len(names), _LOOK)]
 
     def look(name: str) -> str | None:
-        fingerprint = _fingerprint(f"{store or os.curdir}/{name}")
+        fingerprint = _fingerprint(f"{store or os.curdir}/{name}", is_open=_text_of(name) in open_runs)
         return (
             _AS_KNOWN if fingerprint is not None and fingerprint == known.get(_text_of(name)) else fingerprint
         )
@@ -374,21 +386,28 @@ def _open_sessions(store: str) -> Iterator[FoundRecord]:
             )
 
 
-def _directory_place(store: str, name: str | None) -> FoundRecord | None:
+def _directory_place(store: str, name: str | None, *, is_open: bool) -> FoundRecord | None:
     if name is None:
         return None
     folder = os.path.join(store, name)
-    fingerprint = _fingerprint(folder)
+    fingerprint = _fingerprint(folder, is_open=is_open)
     return None if fingerprint is None else FoundRecord(name, folder, fingerprint)
 
 
-def _fingerprint(folder: str) -> str | None:
-    """What tells a version of a record from another; None where there is no record."""
+def _fingerprint(folder: str, *, is_open: bool = False) -> str | None:
+    """What tells a version of a record from another; None where there is no record. That of an open run changes with its journals."""
     document, amendments = _stat_text(f"{folder}/{layout.METADATA}"), f"{folder}/{layout.AMENDMENTS}"
     if document is None and not layout.has_lost_its_document(folder):
         return None
     # Most records have none, and `access` says so faster than the error of `lstat`.
-    return f"{document or '-'} {(os.access(amendments, os.F_OK) and _stat_text(amendments)) or '-'}"
+    closed = f"{document or '-'} {(os.access(amendments, os.F_OK) and _stat_text(amendments)) or '-'}"
+    return f"{closed} {' '.join(_journals(folder))}" if is_open else closed
+
+
+def _journals(run: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for path in layout.journals(run):
+            yield _stat_text(path) or "-"
 
 
 def _archived(store: str) -> list[FoundRecord]:

@@ -219,6 +219,9 @@ class PostgresEngine:
     def lock_store(self, store: int) -> None:
         self._connection.execute("SELECT 1 FROM stores WHERE id = %s FOR UPDATE", (store,))
 
+    def lock_calls(self) -> None:
+        self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_number("calls"),))
+
     def insert(self, rows: TableRows) -> None:
         for table, some in rows.items():
             if table == "texts":

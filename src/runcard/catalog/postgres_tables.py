@@ -77,10 +77,15 @@ _INDEXES = {
     "calls_by_cost": "calls (cost DESC NULLS LAST, record, number)",
     "calls_by_model": "calls (model, started DESC NULLS LAST)",
     "files_by_digest": "files (sha256)",
-    "records_by_usage": "records (last_usage, last_unknown_cost, undated_usage)",
+    "records_by_usage": "records (is_counted, last_usage, last_unknown_cost, undated_usage)",
+    "records_copied": "records (record_id) WHERE is_copy = 1",
     "records_open": "records (store) WHERE is_open = 1",
     "records_unreadable": "records (id) WHERE problem IS NOT NULL",
     "usage_by_time": "usage (started)",
+    "usage_by_response": "usage (response) WHERE response IS NOT NULL",
+    "usage_by_request": "usage (request) WHERE request IS NOT NULL",
+    "usage_elsewhere": "usage (record) WHERE counts < 1",
+    "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
     "relations_by_other": "relations USING hash (other_id)",
 }
 

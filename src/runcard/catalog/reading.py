@@ -7,29 +7,26 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 from stat import S_ISREG
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from runcard.catalog.document_decoding import decode_document
+from runcard.catalog.record_calls import open_run_calls, open_session_calls, run_calls, session_calls
 from runcard.catalog.rows import RUN, SESSION, RecordRows
-from runcard.catalog.run_rows import call_row, run_rows
+from runcard.catalog.run_rows import run_rows
 from runcard.catalog.session_rows import session_rows
-from runcard.catalog.tables import USAGE_COLUMNS
 from runcard.checksums import read_file
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.documents.run.call_totals import distinct_calls
-from runcard.documents.run.events import MODEL_CALLED
-from runcard.documents.run.fold import call_in
-from runcard.encoding import JsonObject, decode_json
+from runcard.documents.run.fields import has_calls
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.files.opening import open_readable
 from runcard.store import layout
 from runcard.store.amendments.read import Remark
 from runcard.store.record import DirectoryRecord, Record
+from runcard.store.runs.document_so_far import document_so_far
 
 _MOST_FILES = 200_000  # of one record that can be found by their digests
-_CALLED = MODEL_CALLED.encode()
-_AT_LEAST = USAGE_COLUMNS.index("at_least")
 _SIMPLE = 1 << 16  # bytes of a listing that is read at once
 _SIMPLE_LISTING = re.compile(
     rb"(?:[0-9a-f]{64}  (?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\n)+"
@@ -49,29 +46,34 @@ def read_rows(record: Record) -> RecordRows:
     if not isinstance(document, dict) or kind not in {GENERATION, TEAM}:
         return _unreadable(record, f"{layout.METADATA} is not the document of a run or a session")
     remarks = list(_remarks(record))
-    rows = (
-        session_rows(document, remarks, is_plain=b"\\u" not in data)
-        if kind is TEAM
-        else run_rows(document, remarks)
-    )
     name = json_name(record.name).text
+    is_live = type(record) is not DirectoryRecord and layout.is_live_session(record.path)
+    is_open = is_live or (kind is GENERATION and _is_running(document))
+    if kind is TEAM:
+        calls = open_session_calls(record.path) if is_live else session_calls(record)
+        rows = session_rows(document, remarks, calls, is_plain=b"\\u" not in data, is_open=is_live)
+    elif is_open:
+        so_far = document_so_far(record.path, document) or document
+        rows = run_rows(so_far, remarks, open_run_calls(record.path, _id(document, name)), is_open=True)
+    else:
+        rows = run_rows(document, remarks, run_calls(record) if has_calls(document) else ())
     rows.record |= {
         "kind": SESSION if kind is TEAM else RUN,
         "record_id": _id(document, name),
         "sha256": sha256(data).hexdigest(),
-        "is_open": 0,
+        "is_open": int(is_open),
     }
     rows.texts["name"] = f"{rows.record['record_id']} {name}"
-    is_live = type(record) is not DirectoryRecord and layout.is_live_session(record.path)
-    if is_live or (kind is GENERATION and rows.record["status"] == "running"):
-        rows.record |= {"is_open": 1, "status": open_status(record.path, document) or "running"}
-        rows.usage = [(*row[:_AT_LEAST], 1, *row[_AT_LEAST + 1 :]) for row in rows.usage]
-    elif rows.usage and kind is GENERATION:
-        rows.calls = _calls(record)
-    if is_live:
-        return rows
-    rows.files += _outputs(record)
+    if is_open:
+        rows.record["status"] = open_status(record.path, document) or "running"
+    if not is_live:
+        rows.files += _outputs(record)
     return rows
+
+
+def _is_running(document: JsonObject) -> bool:
+    generation = document.get("generation")
+    return isinstance(generation, dict) and generation.get("status") == "running"
 
 
 def open_status(path: str, document: JsonObject) -> str | None:
@@ -117,25 +119,6 @@ def _remarks(record: Record) -> Iterator[tuple[str, JsonObject]]:
         for entry in record.amendments().entries:
             if isinstance(entry, Remark):
                 yield entry.kind, entry.payload
-
-
-def _calls(record: Record) -> list[tuple[Any, ...]]:
-    """The calls in the journal of a run, as its document counts them; none where it cannot be read."""
-    try:
-        data = record.read(layout.JOURNAL) or b""
-    except (RuncardError, OSError):
-        return []
-    calls: list[JsonObject] = []
-    for line in data.splitlines():
-        if _CALLED in line:
-            with contextlib.suppress(RuncardError):
-                event = decode_json(line)
-                if isinstance(event, dict) and (call := call_in(event)) is not None:
-                    calls.append(call | {"timestamp": event.get("timestamp")})
-    try:
-        return [call_row(call) for call in distinct_calls(calls)]
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
-        return []  # of a journal that runcard did not write
 
 
 def _small_file(record: Record, name: str) -> bytes | None:

@@ -33,6 +33,10 @@ def ask_sql(uri: str, sql: str, *, limit: int, seconds: float) -> SqlRows:
             rows = list(_limited(cursor, limit + 1))
         except sqlite3.Error as error:
             raise _damaged(error) or _refused(error, seconds) from error
+        except MemoryError as error:
+            raise UsageError(
+                f"the query needs more than {_MEMORY >> 20} MiB of memory", hint="ask for less at once"
+            ) from error
         except sqlite3.Warning as warning:  # more than one statement
             raise UsageError(
                 "not a single SELECT statement", hint="for example: SELECT * FROM v1_runs"

@@ -46,6 +46,7 @@ def fill_remote(database: CatalogDatabase, url: str, progress: Progress | None =
     removed = known.keys() - places.keys()
     database.remove(number, sorted(removed))
     database.make_indexes()
+    database.settle()
     filling.set_cursor(database, number, {})
     ids = database.query("SELECT record_id, path FROM records WHERE store = ?", (number,)).fetchall()
     note_archives(store, [KnownArchive(own, layout.archived_name(path), path) for own, path in ids])

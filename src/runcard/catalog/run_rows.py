@@ -1,8 +1,9 @@
 """A run as the rows of the catalog."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from runcard.catalog.call_identity import UNKNOWN
 from runcard.catalog.cost_units import cost_units
 from runcard.catalog.document_values import (
     as_count,
@@ -14,6 +15,7 @@ from runcard.catalog.document_values import (
     as_time,
     clean_text,
 )
+from runcard.catalog.record_calls import usage_of_calls, written_tokens
 from runcard.catalog.record_facts import flat_facts, metric_facts, nested_facts, remark_facts
 from runcard.catalog.rows import (
     RecordRows,
@@ -30,21 +32,26 @@ from runcard.catalog.rows import (
 )
 from runcard.catalog.session_fields import CLASSES
 from runcard.catalog.tables import USAGE_COLUMNS
-from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
+from runcard.documents.run.fields import has_calls, known_cost, may_have_more, model_breakdown
 from runcard.encoding import JsonObject
 
-_USAGE_OF_RUNS = USAGE_COLUMNS[:-4]  # without those of an agent
+_USAGE_OF_RUNS = USAGE_COLUMNS[: USAGE_COLUMNS.index("started")]  # without those of an agent and of a call
 
 
-def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = ()) -> RecordRows:
-    """The rows of a run, from its document and the kinds and payloads of its remarks."""
+def run_rows(
+    document: JsonObject,
+    remarks: Iterable[tuple[str, JsonObject]] = (),
+    calls: Sequence[JsonObject] = (),
+    *,
+    is_open: bool = False,
+) -> RecordRows:
+    """The rows of a run, from its document, the kinds and payloads of its remarks, and its calls. One that is open may make more."""
     generation, configuration = (
         as_object(document.get("generation")),
         as_object(document.get("configuration")),
     )
     environment, costs = as_object(document.get("environment")), as_object(document.get("costs"))
-    git, usage = as_object(environment.get("git")), as_object(document.get("token_usage"))
-    is_incomplete = bool(usage.get("incomplete"))
+    git = as_object(environment.get("git"))
     record: Row = {
         "status": as_text(generation.get("status")),
         "started": as_time(generation.get("timestamp_start")),
@@ -57,7 +64,9 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
         "calls": as_count(as_object(document.get("performance")).get("calls")),
         **_tokens(costs),
         "token_source": as_text(costs.get("token_source")),
-        **cost_columns(costs.get("total_cost_usd"), known_cost(document), is_at_least=is_incomplete),
+        **cost_columns(
+            costs.get("total_cost_usd"), known_cost(document), is_at_least=may_have_more(document)
+        ),
         "command": _command(generation.get("command")),
         "exit_code": as_integer(generation.get("exit_code")),
         "host": as_text(as_object(generation.get("process")).get("host")),
@@ -73,17 +82,18 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
         **remark_facts(remarks),
     }
     if has_calls(document):
-        rows.usage = [
+        rows.usage = usage_of_calls(calls, record, record) or [
             (
                 *map(row.get, _USAGE_OF_RUNS),
-                record["started"],
-                None,
-                None,
-                fresh_input(*_input_of(row), record),
+                *(record["started"], None, None, fresh_input(*_input_of(row), record)),
+                *UNKNOWN,
             )
             for row in _run_usage(document, record)
         ]
+    rows.calls = [] if is_open else [call_row(call) for call in calls]
     record |= usage_times(rows.usage)
+    if record["cost"] is None:
+        record["last_unknown_cost"] = record["last_usage"]
     rows.files = [*_inputs(as_object(document.get("data_sources")))]
     rows.relations = [*relation_rows(document)]
     rows.texts = search_texts(
@@ -95,7 +105,6 @@ def run_rows(document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (
 def call_row(call: JsonObject) -> tuple[Any, ...]:
     """The row of a model call, in the order of CALL_COLUMNS; its `timestamp` is that of its event."""
     get, tokens = call.get, as_object(call.get("tokens"))
-    short, long = as_count(tokens.get("cache_write_5m")), as_count(tokens.get("cache_write_1h"))
     known = cost_units(get("cost_usd"))
     return (
         as_time(get("timestamp")),
@@ -105,7 +114,7 @@ def call_row(call: JsonObject) -> tuple[Any, ...]:
         as_number(get("latency_seconds")),
         as_number(get("time_to_first_token_seconds")),
         *(as_count(tokens.get(name)) for name in ("input", "output", "cache_read")),
-        None if short is None or long is None else short + long,
+        written_tokens(tokens),
         as_count(tokens.get("reasoning")),
         as_text(get("token_source")),
         known,
@@ -146,7 +155,7 @@ def _run_usage(document: JsonObject, record: Row) -> list[Row]:
                 "model": as_text(part.get("model")),
                 "provider": record["provider"] if has_one_provider else None,
                 "calls": as_count(part.get("calls")),
-                **{name: 0 if record[name] == 0 else None for name in CLASSES},
+                **{name: as_count(part.get(name, 0 if record[name] == 0 else None)) for name in CLASSES},
                 **tokens,
                 "token_source": as_text(part.get("token_source")),
                 **cost,

@@ -42,7 +42,7 @@ _SUMMARY = {
 _SESSION: dict[str, Any] = {
     "execution_summary": _SUMMARY,
     "instances": [_INSTANCE],
-    "origin_session": dict.fromkeys(("branch", "commit", "folder", "tool", "title"), TEXT),
+    "origin_session": dict.fromkeys(("branch", "commit", "folder", "id", "tool", "title"), TEXT),
     "resources": {"tokens": _TOKENS},
     "system_info": {"hostname": TEXT},
     "token_source": TEXT,

@@ -1,9 +1,12 @@
 """A session as the rows of the catalog."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from runcard.catalog.call_identity import UNKNOWN
 from runcard.catalog.cost_units import cost_units
 from runcard.catalog.document_values import as_list, as_number, as_object, as_text, as_time
+from runcard.catalog.record_calls import by_instance, usage_of_calls
 from runcard.catalog.record_facts import flat_facts, remark_facts
 from runcard.catalog.rows import (
     RecordRows,
@@ -33,16 +36,21 @@ def session_status(summary: JsonObject) -> str | None:
 
 
 def session_rows(
-    document: JsonObject, remarks: Iterable[tuple[str, JsonObject]] = (), *, is_plain: bool = False
+    document: JsonObject,
+    remarks: Iterable[tuple[str, JsonObject]] = (),
+    calls: Sequence[JsonObject] = (),
+    *,
+    is_plain: bool = False,
+    is_open: bool = False,
 ) -> RecordRows:
-    """The rows of a session, from its team document and the kinds and payloads of its remarks.
+    """The rows of a session, from its team document, the kinds and payloads of its remarks, and the calls that its journal lists.
 
     A text of a document with `is_plain` has no characters that a database does not take.
     """
     document = session_fields(document, is_plain=is_plain)
     summary, origin = document.get("execution_summary") or {}, document.get("origin_session") or {}
     entries: list[JsonObject] = document.get("instances") or []
-    is_at_least = bool(document.get("usage_incomplete"))
+    is_at_least = bool(document.get("usage_incomplete")) or is_open
     failed = summary.get("failed_instances")
     record: Row = {
         "status": session_status(summary),
@@ -63,7 +71,9 @@ def session_rows(
         **_session_problems(document),
     }
     rows = RecordRows(record)
-    _add_instances(rows, entries, at_least=int(is_at_least))
+    own = origin.get("id") if isinstance(origin.get("id"), str) else None
+    listed = by_instance(call | {"client_session": own} if own else call for call in calls) if calls else {}
+    _add_instances(rows, entries, listed, at_least=int(is_at_least))
     record |= usage_times(rows.usage)
     record["model"] = _only(row[_MODEL] for row in rows.instances)
     record["calls"] = known_total(row[_CALLS] for row in rows.instances)
@@ -74,8 +84,10 @@ def session_rows(
     return rows
 
 
-def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, at_least: int) -> None:
-    """Add the instances of a session, and what each model of an instance was paid for: by its `models`, or as a whole."""
+def _add_instances(
+    rows: RecordRows, entries: Sequence[JsonObject], listed: Mapping[str, list[JsonObject]], *, at_least: int
+) -> None:
+    """Add the instances of a session, and what was paid for: each call; else what its `models` have; or the instance as a whole."""
     record_started = rows.record["started"]
     for number, entry in enumerate(entries):
         get = entry.get
@@ -95,10 +107,19 @@ def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, at_least:
             )
         )
         agent = (record_started if started is None else started, role, name)
+        if own is not None and own in listed:
+            figures = dict[str, Any](zip((*CLASSES, "cost", "known_cost"), (*tokens, *cost), strict=True))
+            figures["calls"] = calls
+            started_at = rows.record | {"started": agent[0]}
+            if found := usage_of_calls(listed[own], started_at, figures, (own, role, name)):
+                rows.usage += found
+                continue
         parts = get("models") or ()
         if not parts:  # an agent without figures has an unknown cost, not none
             fresh = fresh_input(tokens[0], tokens[2], tokens[3], rows.record)
-            rows.usage.append((own, model, None, calls, *tokens, source, *cost, at_least, *agent, fresh))
+            rows.usage.append(
+                (own, model, None, calls, *tokens, source, *cost, at_least, *agent, fresh, *UNKNOWN)
+            )
         for part in parts:
             tokens = _token_counts(part.get("tokens"))
             rows.usage.append(
@@ -111,6 +132,7 @@ def _add_instances(rows: RecordRows, entries: Sequence[JsonObject], *, at_least:
                     at_least,
                     *agent,
                     fresh_input(tokens[0], tokens[2], tokens[3], rows.record),
+                    *UNKNOWN,
                 )
             )
 

@@ -191,6 +191,9 @@ class SqliteEngine:
     def lock_store(self, store: int) -> None:
         """Nothing to do: of several processes, one writes at a time."""
 
+    def lock_calls(self) -> None:
+        """Nothing to do, as above."""
+
     def insert(self, rows: TableRows) -> None:
         for table, some in rows.items():
             self._connection.executemany(_INSERT[table], some)

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 10
+VERSION = 11
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -72,6 +72,8 @@ CREATE TABLE records (
     last_usage INTEGER,  -- when the last part of its usage started; -1: unknown; null: it has none
     last_unknown_cost INTEGER,  -- the same of the parts whose cost is unknown
     undated_usage INTEGER NOT NULL DEFAULT 0,  -- parts without a time
+    is_copy INTEGER NOT NULL DEFAULT 0,  -- another copy of the record counts: see call_owners.py
+    is_counted INTEGER NOT NULL DEFAULT 1,  -- some of its usage counts
     UNIQUE (store, name)
 );
 CREATE TABLE facts (  -- config.*, label.*, metric.*, score.*, tag.*
@@ -100,9 +102,9 @@ CREATE TABLE instances (
     error_category TEXT,
     PRIMARY KEY (record, instance_id)
 ) WITHOUT ROWID;
-CREATE TABLE usage (  -- what each model was paid for, by record and instance
+CREATE TABLE usage (  -- each call; of a record that does not list them, what each model was paid for, by instance
     record INTEGER NOT NULL,
-    number INTEGER NOT NULL,
+    number INTEGER NOT NULL,  -- below 0: a call that several records have, as it counts
     instance_id TEXT,
     model TEXT,
     provider TEXT,
@@ -113,8 +115,17 @@ CREATE TABLE usage (  -- what each model was paid for, by record and instance
     role TEXT,  -- of the instance
     agent TEXT,  -- the name of the instance
     fresh INTEGER,  -- input without what was cached
+    response INTEGER,  -- the identity of a call: hashes of its response id and of its request id
+    request INTEGER,
+    client_session TEXT,  -- of the tool that made a metered call, as it named it to the provider
+    witness INTEGER,  -- who reported a call: see call_identity.py
+    counts INTEGER NOT NULL DEFAULT 1,  -- 0: the call counts elsewhere
     PRIMARY KEY (record, number)
 ) WITHOUT ROWID;
+CREATE TABLE unsettled (  -- what was written since it was decided which calls count
+    record INTEGER,  -- a new one
+    call INTEGER  -- an identity that a record had which is gone
+);
 CREATE TABLE usage_totals (  -- sums of usage: see usage_totals.py
     dimension TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -206,10 +217,15 @@ INDEXES = {
     "records_by_cost": "records (cost DESC)",
     "records_of_kind": "records (kind || '')",  # to count some of a kind; lists, which need an order, must not choose it
     "records_by_model": "records (model, started DESC)",
-    "records_by_usage": "records (last_usage, last_unknown_cost, undated_usage)",
+    "records_by_usage": "records (is_counted, last_usage, last_unknown_cost, undated_usage)",
+    "records_copied": "records (record_id) WHERE is_copy = 1",
     "records_open": "records (store) WHERE is_open = 1",
     "records_unreadable": "records (path) WHERE problem IS NOT NULL",
     "usage_by_time": "usage (started)",
+    "usage_by_response": "usage (response) WHERE response IS NOT NULL",
+    "usage_by_request": "usage (request) WHERE request IS NOT NULL",
+    "usage_elsewhere": "usage (record) WHERE counts < 1",
+    "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
     "relations_by_other": "relations (other_id, type)",
     "facts_by_number": "facts (key, number)",
     "facts_by_text": "facts (key, text)",
@@ -243,14 +259,6 @@ _USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, 
     {0}.cache_write AS cache_write_tokens, {0}.reasoning AS reasoning_tokens, {0}.token_source,
     {0}.cost / 1e10 AS cost_usd, {0}.known_cost / 1e10 AS known_cost_usd, {0}.at_least"""
 
-# A copy of a record does not count if another has more calls, a larger cost or a later end, as `usage_sums` counts.
-_IS_COPY = """EXISTS (SELECT 1 FROM records o WHERE o.record_id = {0}.record_id AND o.kind = {0}.kind AND o.id != {0}.id
-    AND o.problem IS NULL AND coalesce(o.tool, '') = coalesce({0}.tool, '')
-    AND (o.kind = 'run' OR o.tool IS NOT NULL OR coalesce(o.started, -1) = coalesce({0}.started, -1))
-    AND (coalesce(o.calls, 0), coalesce(o.cost, o.known_cost, 0), coalesce(o.ended, 0), -o.id)
-    > (coalesce({0}.calls, 0), coalesce({0}.cost, {0}.known_cost, 0), coalesce({0}.ended, 0), -{0}.id))"""
-_IS_JOINED = f"""(r.kind = 'run' AND EXISTS (SELECT 1 FROM relations x JOIN records s ON s.id = x.record
-    WHERE x.other_id = r.record_id AND x.type = 'run' AND x.calls > 0 AND NOT {_IS_COPY.format("s")}))"""  # noqa: S608
 _USAGE = (
     "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
     f"{TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
@@ -262,8 +270,8 @@ VIEWS = {
     "v1_instances": "SELECT r.record_id AS session, i.instance_id AS id, i.name, i.role, i.model, i.status, i.parent, "  # noqa: S608 - names of our own
     f"{TIME.format('i.started')} AS started, {TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
-    "v1_usage": _USAGE,
-    "v1_counted_usage": f"{_USAGE} WHERE NOT {_IS_COPY.format('r')} AND NOT {_IS_JOINED}",
+    "v1_usage": f"{_USAGE} WHERE u.number >= 0",
+    "v1_counted_usage": f"{_USAGE} WHERE u.counts = 1",
     "v1_calls": f"SELECT r.record_id AS record, r.experiment, {TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
     "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
     "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
@@ -320,6 +328,7 @@ USAGE_COLUMNS = (
     *_TOKEN_COLUMNS,
     *_COST_COLUMNS,
     *("started", "role", "agent", "fresh"),
+    *("response", "request", "client_session", "witness"),
 )
 CALL_COLUMNS = (
     *("started", "model", "provider", "step", "seconds", "first_token"),

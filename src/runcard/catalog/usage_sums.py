@@ -1,7 +1,6 @@
 """What models were paid for, added up over records.
 
-A call counts once. Of several copies of a record one counts. A run that metered calls of an imported session is a part of that
-session: there its calls were joined with those of the transcripts, so the run itself does not count.
+A call counts once: see `call_owners`.
 """
 
 import json
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from runcard.catalog.columns import FACTS, Columns, names_fact
 from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
+from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
 from runcard.catalog.tables import FIGURES
 from runcard.catalog.totals_question import TotalsQuestion, totals_for
@@ -26,6 +26,7 @@ _TEXTS = {
     "branch": "r.branch",
     "tool": "r.tool",
     "project": "r.folder",
+    "host": "r.host",
     "session": f"CASE WHEN r.kind = '{SESSION}' THEN r.record_id END",
 }
 DIMENSIONS = tuple(_TEXTS)
@@ -36,7 +37,6 @@ _UNPRICED = (
     "u.cost IS NULL AND coalesce(u.input, u.output) IS NOT NULL AND coalesce(u.token_source, '') != 'partial'"
 )
 _STARTED = "u.started"
-_MOST_LEFT_OUT = 2000  # records whose usage is taken off the sums
 _FROM = "FROM usage u"
 _RECORDS = "JOIN records r ON r.id = u.record"
 
@@ -61,12 +61,11 @@ class UsageGroup(NamedTuple):
 
 
 class CountedRecords(NamedTuple):
-    """Which records count."""
+    """Which records count, if not all."""
 
-    left_out: frozenset[int]  # numbers of records whose calls others have
-    partly: frozenset[int]  # those of them that have further calls, which then nothing counts
-    copies: int
+    copies: int  # of records that count
     conflicts: tuple[str, ...]  # ids of records whose copies differ
+    partly: int  # records with calls that count elsewhere, and with others
 
 
 class UsageFilter(NamedTuple):
@@ -74,6 +73,7 @@ class UsageFilter(NamedTuple):
 
     since: int | None = None  # milliseconds: only what started since
     left_out: Collection[int] = ()  # numbers of records
+    left_out_calls: Collection[int] = ()  # identities of calls
     until: int | None = None  # milliseconds: only what started before
     only: Collection[int] | None = None
 
@@ -115,16 +115,17 @@ def _rows_of_totals(
     database: CatalogDatabase, totals: TotalsQuestion, by: Sequence[str], wanted: UsageFilter
 ) -> list[tuple[Any, ...]] | None:
     """The same by the sums that are kept, without the records that are left out; None where they cannot tell."""
-    if len(wanted.left_out) > _MOST_LEFT_OUT:
+    if wanted.left_out or wanted.left_out_calls:
         return None
     found = _kept_rows(database, totals)
     if found is None:
         return None
     added: dict[tuple[Any, ...], list[int]] = {}
-    _add(added, found, len(by), 1)
-    if wanted.left_out:
-        of_these = UsageFilter(wanted.since, only=wanted.left_out)
-        _add(added, _rows_of_usage(database, by, of_these, by_time=totals.by_time), len(by), -1)
+    for row in found:
+        texts = (None if value is None else _text(value) for value in row[: len(by)])
+        key = (*texts, *row[len(by) : len(by) + 2])
+        sums = [value or 0 for value in row[len(key) :]]
+        added[key] = [*map(add, added[key], sums)] if key in added else sums
     return [(*key, *sums) for key, sums in added.items() if sums[0]]
 
 
@@ -139,16 +140,6 @@ def _kept_rows(database: CatalogDatabase, totals: TotalsQuestion) -> list[tuple[
         since, until = totals.cut
         part = _rows_of_usage(database, totals.by, UsageFilter(since, until=until), by_time=totals.by_time)
     return None if part is None else [*found, *part]
-
-
-def _add(
-    added: dict[tuple[Any, ...], list[int]], rows: Sequence[tuple[Any, ...]], keys: int, sign: int
-) -> None:
-    for row in rows:
-        texts = (None if value is None else _text(value) for value in row[:keys])
-        key = (*texts, *row[keys : keys + 2])
-        sums = [sign * value if value else 0 for value in row[len(key) :]]
-        added[key] = [*map(add, added[key], sums)] if key in added else sums
 
 
 class _UsageQuestion:
@@ -213,7 +204,7 @@ def _dimension(columns: Columns, name: str) -> str:
 
 
 def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
-    conditions, parameters = [], list[object]()
+    conditions, parameters = ["u.counts = 1"], list[object]()
     if wanted.since is not None:
         conditions.append(f"{_STARTED} >= ?")
         parameters.append(wanted.since)
@@ -223,10 +214,13 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
     if wanted.left_out:
         conditions.append("u.record NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.left_out)))
+    if wanted.left_out_calls:
+        conditions.append("coalesce(u.response, 0) NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
+        parameters.append(json.dumps(sorted(wanted.left_out_calls)))
     if wanted.only is not None:
         conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
-    return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+    return f"WHERE {' AND '.join(conditions)}", parameters
 
 
 def expensive_sessions(
@@ -268,7 +262,7 @@ def usage_facts(database: CatalogDatabase, wanted: UsageFilter) -> UsageFacts:
     unpriced: list[str] = []
     if without_cost:
         where, parameters = _where(wanted)
-        sql = f"SELECT DISTINCT u.model {_FROM} {where} {'AND' if where else 'WHERE'} {_UNPRICED}"
+        sql = f"SELECT DISTINCT u.model {_FROM} {where} AND {_UNPRICED}"
         unpriced = sorted({model or "unknown" for (model,) in database.query(sql, parameters)})
     return UsageFacts(records, without_cost, unpriced, undated)
 
@@ -277,8 +271,10 @@ def _count(
     database: CatalogDatabase, condition: str, parameters: Sequence[object], wanted: UsageFilter
 ) -> int:
     """How many records there are, but for those that are left out."""
-    sql = f"SELECT count(*) FROM records WHERE {condition}"  # noqa: S608 - text of our own
+    sql = f"SELECT count(*) FROM records WHERE is_counted = 1 AND {condition}"  # noqa: S608 - text of our own
     (count,) = database.query(sql, parameters).fetchone()
+    if not wanted.left_out:
+        return int(count)
     left_out = [*parameters, json.dumps(sorted(wanted.left_out))]
     among = f"{sql} AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"  # noqa: S608
     (fewer,) = database.query(among, left_out).fetchone()
@@ -304,76 +300,22 @@ class ImportedRecord(NamedTuple):
     is_metered: bool
 
 
-def imported_sessions(database: CatalogDatabase, left_out: Collection[int]) -> list[ImportedRecord]:
-    """All sessions that were imported, but for these."""
+def imported_sessions(database: CatalogDatabase) -> list[ImportedRecord]:
+    """All sessions that were imported."""
     metered = "EXISTS (SELECT 1 FROM relations x WHERE x.record = r.id AND x.calls IS NOT NULL)"
-    sql = f"SELECT r.id, r.tool, r.record_id, r.started, coalesce(r.calls, 0), {metered} FROM records r WHERE r.tool IS NOT NULL"  # noqa: S608
-    found = (ImportedRecord(*row) for row in database.query(sql))
-    return [session for session in found if session.record not in left_out]
-
-
-def runs_by_id(database: CatalogDatabase, ids: Collection[str]) -> Iterator[tuple[int, str, int | None]]:
-    """The runs with these ids: their numbers, ids and calls."""
-    sql = "SELECT id, record_id, calls FROM records WHERE kind = ? AND record_id IN (SELECT value FROM json_each(?))"
-    yield from database.query(sql, (RUN, json.dumps(sorted(ids))))
-
-
-def counted_records(database: CatalogDatabase, since: int | None) -> CountedRecords:
-    """Which records count, so that each call counts once."""
-    copies, conflicts = _copies(database)
-    joined, partly = _joined_runs(database, copies, since)
-    return CountedRecords(copies | joined, partly, len(copies), conflicts)
-
-
-def _copies(database: CatalogDatabase) -> tuple[frozenset[int], tuple[str, ...]]:
-    """The copies of records that do not count, and the ids whose copies differ. That with most calls counts."""
     sql = (
-        "SELECT id, kind, record_id, tool, started, sha256, calls, coalesce(cost, known_cost), ended FROM records "
-        "WHERE problem IS NULL AND record_id IN (SELECT record_id FROM records GROUP BY record_id HAVING count(*) > 1)"
+        f"SELECT r.id, r.tool, r.record_id, r.started, coalesce(r.calls, 0), {metered} FROM records r "  # noqa: S608
+        "WHERE r.tool IS NOT NULL AND r.is_copy = 0"
     )
-    same: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
-    for row in database.query(sql):
-        _, kind, own, tool, started, *_ = row
-        # People name the sessions that they collect: two of them may have one name.
-        is_unique = kind == RUN or tool is not None
-        same.setdefault((kind, own, tool, None if is_unique else started), []).append(row)
-    left_out, conflicts = set(), set()
-    for rows in same.values():
-        best, *others = sorted(rows, key=lambda row: ([-(value or 0) for value in row[6:]], row[0]))
-        left_out |= {row[0] for row in others}
-        if any(row[5] != best[5] for row in others):
-            conflicts.add(best[2])
-    return frozenset(left_out), tuple(sorted(conflicts))
+    return [ImportedRecord(*row) for row in database.query(sql)]
 
 
-def _joined_runs(
-    database: CatalogDatabase, copies: frozenset[int], since: int | None
-) -> tuple[frozenset[int], frozenset[int]]:
-    """The runs whose calls are in sessions; and what of it leaves calls out.
-
-    A session that started too early to count does not count at all if a run that metered it does.
-    """
-    sql = (
-        "SELECT s.id, s.started, x.calls, r.id, r.started, r.calls FROM relations x JOIN records s ON s.id = x.record "
-        "JOIN records r ON r.record_id = x.other_id AND r.kind = x.type WHERE x.calls IS NOT NULL"
+def counted_records(database: CatalogDatabase) -> CountedRecords:
+    """Which records count, if not all."""
+    copies = copied_records(database)
+    partly = (
+        "SELECT count(*) FROM (SELECT DISTINCT u.record FROM usage u WHERE u.counts < 1 AND NOT EXISTS "
+        "(SELECT 1 FROM usage o WHERE o.record = u.record AND o.number = -1 - u.number)) p "
+        "JOIN records r ON r.id = p.record WHERE r.is_copy = 0 AND r.is_counted = 1"
     )
-    calls: dict[int, int] = {}
-    sizes: dict[int, int | None] = {}
-    left_out: set[int] = set()
-    partly: set[int] = set()
-    for session, started, joined, run, run_started, size in database.query(sql):
-        if session in copies or run in copies:
-            continue
-        if since is not None and (started or 0) < since <= (run_started or 0):
-            left_out.add(session)
-            partly.add(session)
-            continue
-        calls[run] = calls.get(run, 0) + joined
-        sizes[run] = size
-    for run, joined in calls.items():
-        size = sizes[run]
-        if joined:
-            left_out.add(run)
-            if size is None or joined < size:
-                partly.add(run)
-    return frozenset(left_out), frozenset(partly)
+    return CountedRecords(copies.others, copies.conflicts, int(database.rows(partly)[0][0]))

@@ -29,6 +29,7 @@ OF_RECORDS = {
     "branch": "branch",
     "tool": "tool",
     "project": "folder",
+    "host": "host",
 }  # by column
 MIXED = (*OF_PARTS, *OF_RECORDS)  # in the order of a mix
 LABEL = "label."

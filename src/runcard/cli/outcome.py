@@ -9,9 +9,11 @@ from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.printing import complain, say_json
 from runcard.cli.verbosity import reset_verbosity, set_verbosity, show_traceback
 from runcard.encoding.json.types import JsonObject
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, UsageError
 
 BROKEN_PIPE = 141
+
+_GONE = "the current directory was removed: change to another one"
 
 
 def exit_code_of(work: Callable[[], int]) -> int:
@@ -56,7 +58,8 @@ def _code(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
     except RuncardError as error:
-        complain("Error", error.message, hint=error.hint, details=error.details)
+        hint = _GONE if _is_directory_gone() and not isinstance(error, UsageError) else error.hint
+        complain("Error", error.message, hint=hint, details=error.details)
         show_traceback(error)
         return code_for_error(error)
     except BrokenPipeError:  # the reader of our output is gone
@@ -80,6 +83,14 @@ def _failed(error: OSError) -> int:
     """Print an error of the operating system. If it names no file, it is about the output."""
     from runcard.files import failure  # noqa: PLC0415
 
+    if isinstance(error, FileNotFoundError) and _is_directory_gone():
+        complain(
+            "Error",
+            "the current directory was removed",
+            hint="change to another one, and run the command again",
+        )
+        show_traceback(error)
+        return ExitCode.FAILED
     if error.filename is None:
         _drop_output()
         complain(
@@ -92,6 +103,15 @@ def _failed(error: OSError) -> int:
     complain("Error", problem.message, hint=problem.hint)
     show_traceback(error)
     return code_for_error(problem)
+
+
+def _is_directory_gone() -> bool:
+    """Whether the current directory was removed: no relative path leads anywhere."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _drop_output() -> None:

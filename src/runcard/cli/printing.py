@@ -149,3 +149,11 @@ def _printable(text: str) -> str:
     from runcard.files import printable  # noqa: PLC0415 - half as heavy as click, and help needs none
 
     return printable(text)
+
+
+def note_uncovered(record: str) -> None:
+    """Say that the signatures of a record do not cover how it was just amended, unless --quiet is given."""
+    from runcard.operations.signatures.uncovered import uncovered_amendments  # noqa: PLC0415 - few records are amended
+
+    if not is_quiet() and (uncovered := uncovered_amendments(record)) is not None:
+        complain("Note", uncovered.message, hint=uncovered.hint)

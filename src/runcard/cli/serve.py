@@ -7,6 +7,7 @@ import click
 
 from runcard.cli.options import PATH
 from runcard.cli.printing import complain, say
+from runcard.errors import UsageError
 from runcard.extras import missing_modules, missing_package
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ _TOKEN_VARIABLE = "RUNCARD_SERVE_TOKEN"  # noqa: S105 - its name
 )
 @click.option("--open/--no-open", "opens", default=None, help="Open a browser. Default: on a terminal.")
 @click.option(
-    "--token",
+    "--token/--no-token",
     "needs_token",
-    is_flag=True,
-    help="Need a token on this machine, too: other users of it can connect.",
+    default=True,
+    show_default=True,
+    help="Need a token. Without it, all users of this machine can see the page.",
 )
 @click.option("--budget", metavar="DOLLARS", help="Show what was spent this month against this amount.")
 @click.option(
@@ -59,12 +61,13 @@ def command(
     The page is served from this computer, to this computer: no account, and no request to another host. It shows what `runcard ls`
     lists, and changes nothing; two buttons verify a record, and import sessions of agent tools. Ctrl-C or SIGTERM ends it.
 
-    Any other address than this machine's own needs a token: that in RUNCARD_SERVE_TOKEN, or a new one, which is printed.
+    The page asks for a token, so that no other user of this machine sees it: that in RUNCARD_SERVE_TOKEN, or a new one, which is
+    in the printed address. A browser that is opened has it already, and keeps it in a cookie.
 
     Exit codes: 0 a signal ended the server, 1 error.
     """
     check_installed()
-    from runcard.local_http.access_token import choose_token  # noqa: PLC0415
+    from runcard.local_http.access_token import OpeningCode, choose_token  # noqa: PLC0415
     from runcard.local_http.listener import is_loopback, listen  # noqa: PLC0415
     from runcard.operations.catalog.budget import parse_amount  # noqa: PLC0415
     from runcard.web.server import serve  # noqa: PLC0415
@@ -72,7 +75,11 @@ def command(
     trust = _trust(signers, revoked)
     amount = None if budget is None else parse_amount(budget)
     is_local = is_loopback(host)
-    token, is_new = (None, False) if is_local and not needs_token else choose_token(_TOKEN_VARIABLE)
+    if not (is_local or needs_token):
+        raise UsageError(
+            f"the page at {host} needs a token: others can reach it", hint="leave out --no-token"
+        )
+    token, is_new = choose_token(_TOKEN_VARIABLE) if needs_token else (None, False)
     listener = listen(host, port)
     if not is_local:
         complain(
@@ -86,9 +93,11 @@ def command(
     if token and not is_new:
         say(f"It asks for the token in {_TOKEN_VARIABLE}.")
     sys.stdout.flush()
+    code = None
     if opens if opens is not None else sys.stdout.isatty():
-        _open_browser(address)
-    return serve(listener, token, amount, trust)
+        code = OpeningCode() if token else None
+        _open_browser(f"{listener.url}/?token={code.text}" if code else f"{listener.url}/")
+    return serve(listener, token, amount, trust, code)
 
 
 def _trust(signers: str | None, revoked: str | None) -> "ReaderTrust":

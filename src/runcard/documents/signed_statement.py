@@ -39,6 +39,10 @@ class SignedState(NamedTuple):
     output_count: int
     event_chains: Any  # as the document has them
     amendments: tuple[str, ...] = ()  # the hashes of the amendments, in their order
+    fixes_listing: bool = (
+        True  # False: the metadata document does not state the digest of the list, as in 1.0.0
+    )
+    has_document: bool = True  # False: the sealed document is not here, of which only the digest is known
 
 
 class SignerFacts(NamedTuple):
@@ -176,17 +180,33 @@ def compare_statement(
         yield StatementFault(
             state.listing_name, message, str(statement.output_count), str(state.output_count)
         )
-    for field, value in (("kind", state.kind), ("id", state.id), ("event_chains", state.event_chains)):
+    fields = {"kind": state.kind, "id": state.id, "event_chains": state.event_chains}
+    if not state.has_document:
+        del fields["event_chains"]  # which the digest of the document fixes
+    for field, value in fields.items():
         if statement.predicate.get(field) != value:
             yield StatementFault(metadata_name, f"the signature names another {field.replace('_', ' ')}")
     yield from _compare_amendments(statement, state)
+
+
+def covers_files(statement: SignedStatement, state: SignedState) -> bool:
+    """Whether the statement fixes the files: by the document that states the digest of their list, by that list, or by all of them.
+
+    Earlier versions signed sessions of 1.0.0 with very many files by their number only.
+    """
+    if state.fixes_listing or state.listing_name in statement.subjects:
+        return True
+    return (
+        state.output_count > 0 and state.outputs.keys() <= statement.subjects.keys() and bool(state.outputs)
+    )
 
 
 def _compare_amendments(statement: SignedStatement, state: SignedState) -> Iterator[StatementFault]:
     count, head = statement.amendments, _object(statement.predicate.get("amendments")).get("head")
     if count > len(state.amendments):
         lost = count - len(state.amendments)
-        message = f"the last {lost} of {count} amendments that were signed are missing"
+        last = "amendment that was signed is" if lost == 1 else f"{lost:,} amendments that were signed are"
+        message = f"the last {last} missing"
         yield StatementFault("amendments.jsonl", message, is_tail=True)
     elif count > 0 and state.amendments[count - 1] != head:
         yield StatementFault("amendments.jsonl", "the amendments are not those that were signed")

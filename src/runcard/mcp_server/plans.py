@@ -63,7 +63,7 @@ def method_ref(arguments: JsonObject) -> "MethodRef":
 def place(call: ToolCall, source: str, method: JsonObject) -> tuple[str, JsonObject]:
     """The real path of a source, and where its plan is looked for."""
     project = call.scope.project
-    return project.path(source), {
+    return project.source_or_plan(source), {
         "root": project.root,
         "method_ref": method_ref(method),
         "limits": read_settings().limits,

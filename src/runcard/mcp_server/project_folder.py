@@ -4,7 +4,8 @@ import os
 
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.plans.project import project_at
+from runcard.plans.plan_files import is_among_plans, is_plan_path
+from runcard.plans.project import Project, project_at
 
 
 class ProjectFolder:
@@ -28,5 +29,17 @@ class ProjectFolder:
             raise StoreError(
                 f"{printable(text)} is not in the project of this server",
                 hint=f"name a file by its path in {printable(self.root)}",
+            )
+        return real
+
+    def source_or_plan(self, text: str) -> str:
+        """The real path of a Ruby source, or of a plan in the folder of plans: no other file is taken for one."""
+        real = self.path(text)
+        folder = os.path.dirname(real)
+        own = project_at(folder) or Project(self.root)
+        if is_plan_path(real) and not (is_among_plans(real) and folder == own.folder):
+            raise StoreError(
+                f"{printable(text)} is not a test plan of this project",
+                hint="pass the Ruby source, or the metadata_path that plan_status returns for it",
             )
         return real

@@ -29,13 +29,11 @@ def cost_report(
     cursor: str | None = None,
 ) -> JsonObject:
     """What the models of all runs and sessions cost."""
-    from runcard.catalog.conditions import time_value  # noqa: PLC0415 - long to load
+    from runcard.catalog.conditions import time_of  # noqa: PLC0415 - long to load
     from runcard.operations.catalog.costs import record_costs  # noqa: PLC0415
 
     stores = call.scope.stores
-    start = (
-        None if since is None else datetime.fromtimestamp(time_value(since, datetime.now(UTC)) / 1000, UTC)
-    )
+    start = None if since is None else time_of(since, datetime.now(UTC))
     call.report(0, message="reading the catalog")
     costs = record_costs(by or ["month"], since=start, **stores.catalog())
     report = costs.to_dict()
@@ -110,10 +108,10 @@ TOOLS = (
             {
                 "by": about(
                     {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 5},
-                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, session, label.NAME, config.NAME. "
+                    "day, week, month, model, provider, experiment, role, agent, branch, tool, project, host, session, label.NAME, config.NAME. "
                     "Default: month.",
                 ),
-                "since": about(TEXT, "Only what started since: 2026-11-01, or 30d ago."),
+                "since": about(TEXT, "Only calls since then: 2026-11-01, or 30d ago."),
                 "pointer": POINTER,
                 "cursor": CURSOR,
             }

@@ -19,6 +19,7 @@ SCHEME = "runcard://"
 _RECORDS, _SCHEMAS = f"{SCHEME}records/", f"{SCHEME}schemas/"
 _PAGE = 50  # records of one list
 _MOST_COMPLETIONS = 50
+_STATES = frozenset({"completed", "failed", "interrupted", "running", "error", "timeout", "terminated"})
 _HINT = "resources/templates/list has the forms of URIs"
 
 
@@ -91,9 +92,12 @@ def _schemas() -> list[ResourceEntry]:
 
 def _of_record(row: JsonObject) -> list[ResourceEntry]:
     # A session can be recorded or collected again under its id: its directory has a name of its own.
-    name = printable(str(row["name"] if row["kind"] == "session" else row["id"]))
-    uri = _RECORDS + quote(name, safe="@")
-    about = f"{row['kind']}, {row['status'] or 'status unknown'}, started {row['started'] or 'at an unknown time'}"
+    named = printable(str(row["name"] if row["kind"] == "session" else row["id"]))
+    # A client shows these texts as those of the server: none of them is a sentence that somebody wrote into a record.
+    name = quote(named, safe="@")
+    uri = _RECORDS + name
+    status = row["status"] if row["status"] in _STATES else "status unknown"
+    about = f"{row['kind']}, {status}, started {row['started'] or 'at an unknown time'}"
     return [
         ResourceEntry(uri, name, name, f"The metadata of this {about}.", "application/json"),
         ResourceEntry(

@@ -7,6 +7,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from runcard.errors import RuncardError
+from runcard.files import printable
 from runcard.mcp_server import (
     checks,
     plan_writes,
@@ -19,7 +20,7 @@ from runcard.mcp_server import (
     sessions,
     transcripts,
 )
-from runcard.mcp_server.tool_calls import CallRunner, error_result
+from runcard.mcp_server.tool_calls import CallRunner, error_result, error_text
 from runcard.mcp_server.tools import ServerScope, ToolDefinition
 from runcard.version import __version__
 
@@ -118,7 +119,9 @@ class _Handlers:
                     "start it with: runcard mcp --allow-write",
                 )
             names = ", ".join(self._tools)
-            raise MCPError(_INVALID_PARAMS, f"Unknown tool: {params.name[:100]}. There are: {names}")
+            raise MCPError(
+                _INVALID_PARAMS, f"Unknown tool: {printable(params.name[:100])}. There are: {names}"
+            )
         return await self._runner.call_tool(context, tool, dict(params.arguments or {}))
 
     async def list_resources(
@@ -212,5 +215,4 @@ class _Handlers:
         try:
             return await self._runner.run(context, work)
         except RuncardError as error:
-            hint = f" Hint: {error.full_hint}" if error.full_hint else ""
-            raise MCPError(code, f"{error.message}.{hint}") from None
+            raise MCPError(code, error_text(error.message, error.full_hint)) from None

@@ -7,9 +7,9 @@ A session that is started here belongs to no process: it stays open when the ser
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
+from runcard.files import shell_word
 from runcard.mcp_server.paging import MOST_BYTES, page_of_items
-from runcard.mcp_server.quoting import NOTICE_OF_NAMES
 from runcard.mcp_server.tools import (
     COUNT,
     FLAG,
@@ -98,10 +98,19 @@ def collect_team_artifacts(call: ToolCall, team_session_id: str) -> JsonObject:
     from runcard.operations.sessions.collect_team import collect_team  # noqa: PLC0415
 
     def report(amount: "CollectionProgress") -> None:
-        call.report(amount.number, amount.total, f"copying {amount.instance}")
+        call.report(amount.number, amount.total, "copying the work of an agent")
 
     try:
-        answer = collect_team(team_session_id, progress=report).to_dict()
+
+        def confine(path: str) -> str:
+            """The path again before it is copied: a SPEC or an open session may name any."""
+            try:
+                return call.scope.project.path(path)
+            except StoreError as error:
+                hint = f"it can be stored from a shell: runcard collect {shell_word(team_session_id)}"
+                raise StoreError(error.message, hint=hint) from error
+
+        answer = collect_team(team_session_id, progress=report, confine=confine).to_dict()
     except RuncardError as error:
         failure = failure_dict(error, {"team_session_id": team_session_id}) | {"hint": error.full_hint}
         failure["findings"] = failure.get("findings", [])[:_MOST_ERRORS]
@@ -115,7 +124,6 @@ def collect_team_artifacts(call: ToolCall, team_session_id: str) -> JsonObject:
         "instances": page.value,
         **page.to_dict(),
         "errors_left_out": left_out,
-        "notice": NOTICE_OF_NAMES,
     }
 
 

@@ -104,13 +104,22 @@ def tool_result(tool: ToolDefinition, arguments: JsonObject, call: ToolCall) -> 
 
 def error_result(message: str, hint: str | None, details: tuple[str, ...] = ()) -> types.CallToolResult:
     """An error as the result of a tool."""
+    return _result(_error_answer(message, hint, details), is_error=True)
+
+
+def error_text(message: str, hint: str | None) -> str:
+    """An error as text, for an answer that has no other place for it."""
+    return quoted_text(_encodable(_error_answer(message, hint)))
+
+
+def _error_answer(message: str, hint: str | None, details: tuple[str, ...] = ()) -> JsonObject:
     answer: JsonObject = {
         "error": text_head(printable(message), MOST_BYTES // 4),
         "hint": hint and text_head(printable(hint), MOST_BYTES // 4),
     }
     if details:
         answer["details"] = [text_head(printable(line), 500) for line in details[:10]]
-    return _result(answer, is_error=True)
+    return answer
 
 
 def _result(answer: JsonObject, *, is_error: bool = False) -> types.CallToolResult:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable
+from runcard.mcp_server.paging import json_text
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
@@ -137,9 +138,15 @@ class ToolDefinition:
 
     def check(self, arguments: JsonObject) -> None:
         """Raise UsageError for arguments that the schema refuses."""
-        if self._validator.is_valid(arguments):
+        try:
+            json_text(arguments).encode("utf-8", "surrogateescape")  # a name of a file need not be UTF-8
+            errors = (
+                [] if self._validator.is_valid(arguments) else list(self._validator.iter_errors(arguments))
+            )
+        except UnicodeEncodeError:
+            raise UsageError("a text has half of a surrogate pair", hint="pass texts of Unicode") from None
+        if not errors:
             return
-        errors = list(self._validator.iter_errors(arguments))
         texts = [_error_line(error) for error in errors[:5]]
         more = f" (and {len(errors) - 5} more)" if len(errors) > 5 else ""
         names = ", ".join(self.arguments["properties"]) or "none"

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
+from runcard.observe.meter.adapters import MARKS
 
 if TYPE_CHECKING:
     from resource import struct_rusage
@@ -27,6 +28,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two samples, at the
 _SHARE = 50  # sampling takes at most 1/50 of the time
 _KIB = 1024
 _UNIT = 1 if sys.platform == "darwin" else _KIB  # of ru_maxrss
+_MOST_AGENTS = 100
+_IMPORT = ("runcard", "hook", "--catch-up")  # words of the command
 _SLACK = 2 << 20  # bytes that a forked process needs before it is the command
 _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM = 11, 12, 13, 14  # fields of /proc/<pid>/stat after the name
 
@@ -43,6 +46,7 @@ class ProcessTree:
         self._waited = False
         self._inherited = (_memory(os.getpid(), "VmRSS") or _own_peak()) + _SLACK
         self._pause = _FIRST_PAUSE
+        self.agents: set[tuple[str, str]] = set()  # agent tools that were seen, and their folders
         self.due = time.monotonic()  # when to sample again
 
     def sample(self) -> None:
@@ -50,6 +54,8 @@ class ProcessTree:
         began = time.monotonic()
         first = _memory(self._root, "VmHWM") or 0  # first, because it may be gone in a moment
         pids = list(_descendants(self._root))
+        if len(self.agents) < _MOST_AGENTS:
+            self.agents.update(agent for pid in pids if (agent := _agent(pid)) is not None)
         together = sum(_share(pid) for pid in pids) if len(pids) > 1 else 0
         self._peak = max(self._peak, first, together)
         ended = time.monotonic()
@@ -65,7 +71,10 @@ class ProcessTree:
             self._peak = max(self._peak, peak)
 
     def count_orphans(self) -> int:
-        """Wait for processes that ended after their parents, and add them; returns how many still run."""
+        """Wait for processes that ended after their parents, and add them; returns how many still run.
+
+        Imports that hooks of agent tools have started are runcard's own, and end by themselves: they do not count.
+        """
         running = 0
         for pid in self._orphans():
             with contextlib.suppress(ChildProcessError):
@@ -73,7 +82,7 @@ class ProcessTree:
                 if ended:
                     self.count(usage)
                 else:
-                    running += 1
+                    running += not _is_import(pid)
         return running
 
     def resources(self) -> JsonObject:
@@ -128,6 +137,29 @@ def _share(pid: int) -> int:
 
 def _memory(pid: int, name: str) -> int | None:
     return _field(f"/proc/{pid}/status", name)
+
+
+def _is_import(pid: int) -> bool:
+    """Whether a process is the import of a session that a hook has started, or becomes it."""
+    words = _text(f"/proc/{pid}/cmdline").split("\0")
+    is_hook = any(word.endswith("/agent_setup/hook_note.py") for word in words)
+    return is_hook or any(
+        following == _IMPORT for following in zip(words, words[1:], words[2:], strict=False)
+    )
+
+
+def _agent(pid: int) -> tuple[str, str] | None:
+    """The agent tool that a process is, and its folder; None for any other process."""
+    text = _text(f"/proc/{pid}/cmdline")
+    if not any(mark in text for mark in MARKS):
+        return None
+    from runcard.observe.meter.adapters.known_programs import client_of  # noqa: PLC0415 - few commands run one
+
+    client = client_of(text.rstrip("\0").split("\0"))
+    try:
+        return None if client is None else (client, os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return None
 
 
 def _field(path: str, name: str) -> int | None:

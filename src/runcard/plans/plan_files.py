@@ -6,6 +6,9 @@ method of the same source, 8 hex digits of the digest of class, type and method.
 
 A plan belongs to the source that its `target.file` names, whatever the name of the file. A file without a usable
 `target.file` belongs to the source that its name stands for. The first owner of a name keeps it.
+
+No other file is taken for a plan: elsewhere than in a folder of plans, or behind a link from there, a file must have the
+sections of one.
 """
 
 import os
@@ -14,12 +17,21 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
+from runcard.documents.kinds import TESTPLAN, detect
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
 from runcard.errors import EncodingError, RuncardError, StoreError, UsageError
 from runcard.files import check_relative, encode_name, printable, read_file
-from runcard.plans.project import Project, check_folder, given_project, project_at, project_of
+from runcard.plans.project import (
+    FOLDER,
+    Project,
+    check_folder,
+    check_inside,
+    given_project,
+    project_at,
+    project_of,
+)
 
 _PREFIX, _ENDING = "metadata_", ".yml"
 _PREVIOUS = ".previous"  # the plan before the last analysis that changed it
@@ -33,6 +45,12 @@ _DIGITS = 8
 def is_plan_name(name: str) -> bool:
     """Whether a file in a folder of plans has the name of a plan."""
     return name.startswith(_PREFIX) and name.endswith(_ENDING)
+
+
+def is_among_plans(path: str) -> bool:
+    """Whether a real path is that of a plan in a folder of plans, whatever its content."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder).endswith(FOLDER) and is_plan_name(name.removesuffix(_PREVIOUS))
 
 
 def is_plan_path(path: str) -> bool:
@@ -125,13 +143,19 @@ def _decoded(content: bytes, limits: Limits) -> JsonObject | None:
 
 
 def read_plan_file(path: str, limits: Limits) -> PlanFile:
-    """The plan file at a path, which need not exist."""
+    """The plan file at a path, which need not exist; raises StoreError for a file that is no plan."""
     try:
-        return PlanFile(path, read_file(path, limits.size, only_regular=True), limits)
+        plan_file = PlanFile(path, read_file(path, limits.size, only_regular=True), limits)
     except RuncardError as error:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             return PlanFile(path, None, limits)
         raise
+    if is_among_plans(os.path.realpath(path)) or detect(plan_file.data or {}) is TESTPLAN:
+        return plan_file
+    raise StoreError(
+        f"{printable(path)} is not a test plan",
+        hint="pass a Ruby source, or a plan that is listed by: runcard plan list",
+    )
 
 
 # Which file
@@ -242,6 +266,7 @@ def _of_source(source: str, root: str | None, limits: Limits) -> PlanLocation:
     plan_file, warning = _first_plan(project, file, limits)
     if warning:
         warnings.append(warning)
+    check_inside(project, plan_file.path)
     return PlanLocation(project, file, plan_file, warnings=tuple(warnings))
 
 
@@ -324,23 +349,28 @@ def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
 
 def plans_of_source(location: PlanLocation) -> list[tuple[str, JsonObject]]:
     """All plans of a source: their paths, and the sections `target`."""
+    return [(each.path, each.plan_file.section("target")) for each in locations_of_source(location)]
+
+
+def locations_of_source(location: PlanLocation) -> list[PlanLocation]:
+    """All plans of a source that name their method."""
     stem = os.path.basename(location.path).removesuffix(_ENDING)
     try:
         names = sorted(os.listdir(location.project.folder))
     except OSError:
         return []
-    found: list[tuple[str, JsonObject]] = []
+    found: list[PlanLocation] = []
     for name in names:
         path = os.path.join(location.project.folder, name)
         if not (is_plan_name(name) and name.startswith(stem)):
             continue
         try:
-            plan = read_plan_file(path, location.plan_file.limits)
+            is_known = path == location.path
+            plan = location.plan_file if is_known else read_plan_file(path, location.plan_file.limits)
         except RuncardError:
             continue
-        target = plan.section("target")
-        if plan.is_about(location.file, location.project.root) and target.get("method"):
-            found.append((path, target))
+        if plan.is_about(location.file, location.project.root) and plan.section("target").get("method"):
+            found.append(replace(location, plan_file=plan))
     return found
 
 

@@ -12,7 +12,7 @@ from runcard.plans.plan import Plan
 from runcard.plans.ruby.method_facts import MethodFacts, read_method_facts
 from runcard.plans.ruby.quoting import is_symbol, quoted
 from runcard.plans.ruby.rails import camelize
-from runcard.plans.ruby.routes import routes_of
+from runcard.plans.ruby.routes import read_routes
 from runcard.plans.spec_contexts import contexts_of
 from runcard.plans.spec_kinds import SpecKind, kind_of
 from runcard.plans.spec_skeleton import Skeleton, method_name
@@ -67,7 +67,7 @@ class SkeletonBuilder:
         kind = kind_of(
             self.target["file"], facts.superclass, is_module=facts.is_module, is_concern=facts.is_concern
         )
-        routes = routes_of(self._root, self.target["class"]) if kind is SpecKind.REQUEST else {}
+        routes = read_routes(self._root).of(self.target["class"]) if kind is SpecKind.REQUEST else {}
         host = self._including_model() if kind is SpecKind.RECORD_CONCERN else None
         return SubjectFacts(kind, facts, self._factories(host), routes, host)
 
@@ -81,14 +81,17 @@ class SkeletonBuilder:
             return KnownFactories()
         by_class = {
             class_name: factory
-            for class_name in (self.target["class"], host)
+            for class_name in (self.target["class"], self.target["class"].removesuffix("Policy"), host)
             if class_name
             for factory in reversed(names)
             if _builds(factory, detected[factory], class_name)
         }
         build = strategy(self._data)
         prefix = "" if self._has_factory_methods() else "FactoryBot."
-        return KnownFactories(f"{prefix}{build}", {name: name for name in names}, by_class)
+        by_name = {name: name for name in names}
+        if (record := by_class.get(self.target["class"].removesuffix("Policy"))) and "record" not in by_name:
+            by_name["record"] = record  # of a policy
+        return KnownFactories(f"{prefix}{build}", by_name, by_class)
 
     def _has_factory_methods(self) -> bool:
         """Whether `create` and the like can be called without `FactoryBot`."""

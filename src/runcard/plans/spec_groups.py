@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from runcard.encoding import JsonObject
-from runcard.plans.ruby.rails import singular, underscore
+from runcard.plans.ruby.inflections import singular
+from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.spec_tree import CONTEXT, DESCRIBE, PERMISSIONS, SpecFile, SpecNode
 
 _REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE|HEAD) ", re.IGNORECASE)
@@ -97,6 +98,11 @@ def is_of_method(part: SpecNode) -> bool:
     """Whether a group is named after a method, whichever that is; "when total is above cart.limit" is not."""
     is_named = _METHOD.search(part.name) is not None and not _CONDITION.match(part.name)
     return part.is_group and (part.word == PERMISSIONS or is_named)
+
+
+def is_of_class(part: SpecNode) -> bool:
+    """Whether a group is named after a class: that is no condition, whatever words are in the name."""
+    return part.kind == DESCRIBE and not part.is_text and _CONSTANT.fullmatch(part.name) is not None
 
 
 def is_of_another(part: SpecNode, target: JsonObject) -> bool:

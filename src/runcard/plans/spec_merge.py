@@ -7,10 +7,12 @@ they are in the group. So a second merge adds nothing.
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from runcard.errors import DocumentError, StoreError
 from runcard.files import printable
+from runcard.plans.branch_evidence import StateKey
 from runcard.plans.ruby.source_text import encoding_of, source_of
 from runcard.plans.ruby.spec_tree import (
     CONTEXT,
@@ -48,9 +50,16 @@ class SpecMerge:
 
 
 def merge(
-    data: bytes, path: str, skeleton: Skeleton, requires: Sequence[str], order: Sequence[str] = ()
+    data: bytes,
+    path: str,
+    skeleton: Skeleton,
+    requires: Sequence[str],
+    order: Sequence[str] = (),
+    covered: AbstractSet[StateKey] = frozenset(),
 ) -> SpecMerge:
     """Merge a skeleton into the bytes of a spec; `order` are the methods of the class, as `#call`.
+
+    The states that a review knows to be `covered` are not missing, whatever the contexts are called.
 
     Raises RuncardError when the spec cannot be parsed: then nobody knows what is missing.
     """
@@ -61,10 +70,10 @@ def merge(
             f"{printable(path)}:{first.line}: {first.message}; the spec was not changed",
             hint="correct the spec, or pass --force to replace it",
         )
-    merger = _SpecMerger(_SpecLines(data), spec, skeleton)
+    merger = _SpecMerger(_SpecLines(data), spec, skeleton, covered)
     insertions = list(merger.insertions(requires, order))
     merged = _inserted(merger, insertions, path) if insertions else data
-    if insertions and not _is_complete(merged, path, skeleton):
+    if insertions and not _is_complete(merged, path, skeleton, covered):
         raise StoreError(
             f"{printable(path)} has a layout that cannot be extended; it was not changed",
             hint="pass --missing to print what is missing",
@@ -73,10 +82,10 @@ def merge(
     return SpecMerge(merged, tuple(missing), merger.contexts)
 
 
-def _is_complete(data: bytes, path: str, skeleton: Skeleton) -> bool:
+def _is_complete(data: bytes, path: str, skeleton: Skeleton, covered: AbstractSet[StateKey]) -> bool:
     """Whether a spec can be parsed and lacks nothing: what was inserted is not part of a text."""
     spec = spec_of_source(source_of(data, path))
-    again = _SpecMerger(_SpecLines(data), spec, skeleton).insertions((), ())
+    again = _SpecMerger(_SpecLines(data), spec, skeleton, covered).insertions((), ())
     return not spec.warnings and next(again, None) is None
 
 
@@ -100,13 +109,16 @@ class _SpecLines:
 
 
 class _SpecMerger:
-    def __init__(self, lines: _SpecLines, spec: SpecFile, skeleton: Skeleton) -> None:
+    def __init__(
+        self, lines: _SpecLines, spec: SpecFile, skeleton: Skeleton, covered: AbstractSet[StateKey]
+    ) -> None:
         self.lines = lines
         self.contexts = 0
         self._spec, self._skeleton = spec, skeleton
         self._target = skeleton.target
         self._hand_written: list[SpecNode] = []  # contexts without a tag, wherever they are
-        self._covered: dict[str, set[tuple[str, str]]] = {}  # states, by the description of a context
+        self._covered = covered
+        self._named: dict[str, set[StateKey]] = {}  # states, by the description of a context
         self._done: set[tuple[int, str]] = set()  # what was inserted: the line of a group, and a tag
         everything = [context for root in skeleton.contexts for context in root.walk()]
         self._characteristics = list(
@@ -123,7 +135,11 @@ class _SpecMerger:
             self._hand_written = [part for group in groups for part in _contexts_in(group) if not part.tags]
             yield from self._missing(self._skeleton.contexts, groups, ())
             return
-        self.contexts = sum(1 for root in self._skeleton.contexts for _ in root.walk())
+        left = uncovered(self._skeleton.contexts, self._covered)
+        if self._skeleton.contexts and not left:
+            return
+        self._skeleton = replace(self._skeleton, contexts=left)
+        self.contexts = sum(1 for root in left for _ in root.walk())
         owner = class_group(self._spec, self._target)
         if owner is None or owner.closing_line is None:
             yield self._at_end(requires)
@@ -170,7 +186,8 @@ class _SpecMerger:
                     )
                 continue
             yield from self._inside_others(context, self._skeleton.traits_in(context, traits))
-            left = self._left(context)
+            found = self._left(context)
+            left = next(iter(uncovered([found] if found else [], self._covered)), None)
             key = (groups[0].line, context.tag)
             if left is not None and key not in self._done:
                 self._done.add(key)
@@ -233,9 +250,9 @@ class _SpecMerger:
         return next((part for part in candidates if context.is_leaf or part.closing_line is not None), None)
 
     def _covers(self, part: SpecNode, context: Context) -> bool:
-        if part.name not in self._covered:
-            self._covered[part.name] = states_covered(part.name, self._characteristics)
-        return (context.characteristic["name"], context.state) in self._covered[part.name]
+        if part.name not in self._named:
+            self._named[part.name] = states_covered(part.name, self._characteristics)
+        return (context.characteristic["name"], context.state) in self._named[part.name]
 
     def _inner_indent(self, group: SpecNode) -> bytes:
         """The indentation in a group: that of what is in it, or one level more than its own."""
@@ -255,6 +272,16 @@ class _SpecMerger:
                 if child.line > part.line and inner.startswith(outer) and inner != outer:
                     return inner[len(outer) :]
         return b"  "
+
+
+def uncovered(contexts: Sequence[Context], covered: AbstractSet[StateKey]) -> tuple[Context, ...]:
+    """Contexts without the states that are covered."""
+    left: list[Context] = []
+    for context in contexts:
+        children = uncovered(context.children, covered)
+        if children or (context.characteristic["name"], context.state) not in covered:
+            left.append(replace(context, children=children))
+    return tuple(left)
 
 
 def _contexts_in(group: SpecNode) -> Iterator[SpecNode]:

@@ -9,6 +9,7 @@ import re
 from runcard.plans.plan import Plan
 
 _ENDING = "_spec.rb"
+SHARED_ENDING = "_shared.rb"  # shared examples that are the spec of a concern: what they describe runs where they are included
 _ENGINE_FILE = re.compile(r"((?:engines|packs|packages|components|gems)/[^/]+/)((?:app|lib)/.+)")
 _CONTROLLER = re.compile(r"app/controllers/(?!concerns/)(.+)_controller\.rb")
 
@@ -40,7 +41,7 @@ def _candidates(file: str) -> list[str]:
 def skeleton_path(plan: Plan) -> str:
     """The path in the project that the skeleton of a plan is written to: the one in the plan, if that exists."""
     root = plan.location.project.root
-    named = _recorded(plan)
+    named = recorded_spec(plan)
     if named and os.path.lexists(os.path.join(root, named)):
         return named
     paths = _candidates(plan.to_dict()["target"]["file"])
@@ -50,14 +51,23 @@ def skeleton_path(plan: Plan) -> str:
 
 def spec_of(plan: Plan) -> str:
     """The path of a plan's spec in the project: the one in the plan, or one that exists, or the default."""
-    if named := _recorded(plan):
-        return named
-    paths = _candidates(plan.to_dict()["target"]["file"])
-    root = plan.location.project.root
-    return next((path for path in paths if os.path.lexists(os.path.join(root, path))), paths[0])
+    return recorded_spec(plan) or next(iter(specs_of(plan)), spec_path(plan.to_dict()["target"]["file"]))
 
 
-def _recorded(plan: Plan) -> str | None:
+def specs_of(plan: Plan) -> tuple[str, ...]:
+    """The specs of a plan that exist, relative to the project: the one in the plan first."""
+    return specs_of_source(plan.location.project.root, plan.to_dict()["target"]["file"], recorded_spec(plan))
+
+
+def specs_of_source(root: str, file: str, recorded: str | None = None) -> tuple[str, ...]:
+    """The specs of a source that exist: a controller may have two, a concern a file of shared examples."""
+    known = _candidates(file)
+    shared = [f"{path.removesuffix(_ENDING)}{SHARED_ENDING}" for path in known]
+    paths = dict.fromkeys([*([recorded] if recorded else []), *known, *shared])
+    return tuple(path for path in paths if os.path.lexists(os.path.join(root, path)))
+
+
+def recorded_spec(plan: Plan) -> str | None:
     """The path that the plan records, if it is inside of the project."""
     named = (plan.to_dict().get("automation") or {}).get("skeleton_file")
     if not named or os.path.isabs(str(named)) or os.pardir in str(named).split("/"):

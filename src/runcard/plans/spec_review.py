@@ -18,15 +18,27 @@ from runcard.plans.branch_evidence import BranchRun, StateKey
 from runcard.plans.example_evidence import ProvenStates, proven_states
 from runcard.plans.ruby.spec_calls import CallReader
 from runcard.plans.ruby.spec_scope import SpecScope
-from runcard.plans.ruby.spec_tree import CONTEXT, DESCRIBE, HOOK, INCLUDE, IT, SHARED, SpecFile, SpecNode
+from runcard.plans.ruby.spec_tree import (
+    CONTEXT,
+    DESCRIBE,
+    HOOK,
+    INCLUDE,
+    IT,
+    SHARED,
+    SpecFile,
+    SpecNode,
+    read_spec,
+)
 from runcard.plans.spec_groups import (
     groups_around,
     is_group_of_method,
     is_of_another,
+    is_of_class,
     is_of_method,
     method_groups,
     request_groups,
 )
+from runcard.plans.spec_paths import SHARED_ENDING
 from runcard.plans.state_names import StateNames
 
 
@@ -72,7 +84,7 @@ class StateCoverage:
     status: Status
     evidence: tuple[Evidence, ...]
     lines: tuple[int, ...]  # of the contexts that name it, also of those without examples
-    examples: int  # in these contexts; without pending ones
+    examples: int  # about it, by their contexts, calls and results; without pending ones
     reason: str | None = None  # why it is not covered, or not known
 
     @property
@@ -106,6 +118,10 @@ class Review:
         """The states that are not covered, or not known to be."""
         return [state for state in self.states if not state.is_covered]
 
+    @property
+    def covered(self) -> frozenset[StateKey]:
+        return frozenset((state.characteristic, state.state) for state in self.states if state.is_covered)
+
 
 class CoverageEvidence(NamedTuple):
     """What a coverage report shows about the states of a plan."""
@@ -131,6 +147,15 @@ class _Part(NamedTuple):
     @property
     def all_states(self) -> frozenset[StateKey]:
         return self.states | self.proven.by_result | self.proven.by_arguments
+
+
+def read_tested(path: str) -> SpecFile:
+    """A spec to compare with a plan; the shared examples in a file for nothing else count as its groups."""
+    spec = read_spec(path)
+    for part in spec.parts if path.endswith(SHARED_ENDING) else ():
+        if part.kind == SHARED:
+            part.kind, part.is_text = DESCRIBE, True
+    return spec
 
 
 def review(
@@ -223,7 +248,7 @@ def _parts(
             continue  # what is switched off, or about another method
         if node.kind == SHARED and node.name not in included:
             continue  # nothing runs it
-        if node.kind in {CONTEXT, DESCRIBE} and not is_method:
+        if node.kind in {CONTEXT, DESCRIBE} and not is_method and not is_of_class(node):
             yield _Part(name, node, inside, _tags(node), frozenset(names.in_context(node.name)))
         elif node.kind == INCLUDE or (node.kind == IT and _is_example(node, unfilled)):
             about = names.in_example(node.name) if node.kind == IT else set()
@@ -263,9 +288,13 @@ class _StateReader:
         key = (characteristic["name"], state)
         named = [part for part in self._parts if key in part.states]
         examples = {id(part.node): part for each in named for part in self._examples_in(each)}
+        proving = [each for each in self._examples if key in each.all_states]
+        examples |= {id(part.node): part for part in proving}
+        count = sum(not _is_elsewhere(example, key) for example in examples.values())
         lines = tuple(dict.fromkeys(part.node.line for part in named))
         status, evidence, reason = self._verdict(characteristic, state, named)
-        return StateCoverage(*key, status, tuple(evidence), lines, len(examples), reason)
+        others = sum(each.known_by is EvidenceKind.OTHERS for each in evidence)
+        return StateCoverage(*key, status, tuple(evidence), lines, count or others, reason)
 
     def _verdict(
         self, characteristic: JsonObject, state: str, named: list[_Part]

@@ -5,7 +5,7 @@ its options and its marker, and that is all. `hooks` has the rest.
 
     hooks          what pytest calls when `--runcard` is given
     client_classes every client that is created is watched
-    process_starts notices that a test starts a process
+    audit_events   notices that a test starts a process, and which hosts it calls
     call_log       the model calls of one test, and its run
     figures        calls, tokens and cost as data, and their totals
     budget         the marker `llm_budget`

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from runcard.documents.run.events import MODEL_CALLED, USAGE_INCOMPLETE
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
+from runcard.observe.clients.endpoints import provider_at
 from runcard.observe.clock import Clock
+from runcard.observe.meter.adapters import MARKS
+from runcard.observe.meter.adapters.known_programs import client_of
 from runcard.pytest_plugin.figures import figures_of
 from runcard.recording.caller_warnings import warnings_in
 from runcard.recording.recorder import events_of
@@ -38,6 +41,7 @@ _STATUS = {
     "interrupted": "interrupted",
 }
 _USAGE = (MODEL_CALLED, USAGE_INCOMPLETE)
+_USE_METER = "`runcard run -- pytest` counts it, for all tests together"
 _VARIABLES = ("RUNCARD_RUN_ID", "RUNCARD_PARENT", "TRACEPARENT")
 
 
@@ -69,6 +73,8 @@ class CallLog:
         self._recorders: dict[JournalEvents, None] = {}  # of the runs that the calls are in
         self._has_own_calls = False  # whether some of them are in the run of the test
         self._variables: dict[str, str | None] = {}  # before the run began
+        self._hosts: set[str] = set()  # of providers, that this process looked up
+        self._agents: set[str] = set()  # agent tools that it started
 
     def begin(self) -> Run | None:
         """The run of the test, which begins if it has not."""
@@ -129,6 +135,27 @@ class CallLog:
             if isinstance(recorder, JournalEvents):
                 self._recorders.setdefault(recorder)
 
+    def note_host(self, host: str) -> None:
+        """This process is about to call a host."""
+        if provider_at(f"https://{host}") is not None:
+            self._hosts.add(host)
+
+    def note_start(self, words: list[str]) -> None:
+        """This process is about to start another one."""
+        if words and any(mark in word for word in words for mark in MARKS):
+            client = client_of(words)
+            self._agents.update([client] if client is not None else ())
+
+    def _unseen(self, lines: list[JsonObject]) -> Iterator[JsonObject]:
+        """What may have called models, and is in no event."""
+        seen = {str(line["payload"].get("endpoint")).partition("/")[0] for line in lines}
+        reasons = [
+            f"{host} was called, and no model call of it was seen" for host in sorted(self._hosts - seen)
+        ]
+        reasons += [f"{agent} was started, and its calls are not seen here" for agent in sorted(self._agents)]
+        for reason in reasons:
+            yield {"event": USAGE_INCOMPLETE, "payload": {"reason": f"{reason}: {_USE_METER}"}}
+
     @property
     def has_open_calls(self) -> bool:
         """Whether a reply has not been read to its end yet."""
@@ -145,6 +172,7 @@ class CallLog:
             others = list(self._lines_of_other_processes())
             lines, phases = [*self._lines, *others], self._phases.copy()
             recorders = [*self._recorders, *([self._journal_events] if others else [])]
+        lines += self._unseen(lines)
         if not lines:
             return None
         phases["other processes"] = sum(map(_is_call, others))

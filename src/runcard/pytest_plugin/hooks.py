@@ -17,9 +17,9 @@ import pytest
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
 from runcard.files import json_name
+from runcard.pytest_plugin.audit_events import AuditListener, listen
 from runcard.pytest_plugin.budget import budget_of, violation
 from runcard.pytest_plugin.call_log import CallLog, Surroundings
-from runcard.pytest_plugin.process_starts import before_process_starts
 from runcard.pytest_plugin.summary import summary_lines, write_json
 from runcard.recording.current_run import begin_runs_on_demand
 from runcard.recording.events import call_observers
@@ -80,10 +80,10 @@ class CallRecorderHooks:
         os.environ[_RUN_DIR] = self._surroundings.link
         call_observers.append(self._observe)
         begin_runs_on_demand(self._begin)
-        before_process_starts(self._begin)
+        listen(AuditListener(self._note_start, self._note_host))
 
     def pytest_unconfigure(self) -> None:
-        before_process_starts(None)
+        listen(None)
         begin_runs_on_demand(None)
         if self._observe in call_observers:
             call_observers.remove(self._observe)
@@ -95,6 +95,16 @@ class CallRecorderHooks:
 
     def _begin(self) -> Any:  # noqa: ANN401 - a Run, or None
         return None if self._log is None else self._log.begin()
+
+    def _note_start(self, words: list[str]) -> None:
+        """A process is about to be started: it may make a call, and then it finds the run."""
+        if self._log is not None:
+            self._log.begin()
+            self._log.note_start(words)
+
+    def _note_host(self, host: str) -> None:
+        if self._log is not None:
+            self._log.note_host(host)
 
     def _observe(self, *event: Any) -> None:  # noqa: ANN401 - as `call_observers` has it
         if self._log is not None:

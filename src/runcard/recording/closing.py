@@ -20,13 +20,14 @@ from runcard.observe.process import is_alive
 from runcard.recording.run_closer import RecorderState, RunCloser, ledger_entry
 from runcard.recording.run_documents import read_bytes, read_document, status_in
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger
+from runcard.store.ledger import CLOSED, Ledger, entries_about
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
+from runcard.store.own_starts import RecordStart, is_own_start
 from runcard.store.runs.config_file import remove_config
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.open_journals import find_run_id
-from runcard.store.runs.owner import is_on_other_host, owner_lock, owner_process
+from runcard.store.runs.owner import is_on_other_host, locked_journal, owner_lock, owner_process
 
 _PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
 _LOCK_TIMEOUT = 0.5  # seconds that a lock may outlive its holder
@@ -39,7 +40,8 @@ class CloseResult(NamedTuple):
     status: str  # of the run now
     closed: bool  # whether this call closed it
     reason: str | None = None  # why it was not closed
-    warnings: tuple[str, ...] = ()  # about its signature
+    warnings: tuple[str, ...] = ()  # about its signature, and about what was not stored
+    is_own: bool = False  # whether this user started it, as far as its files prove that
 
 
 def close_dead_run(run: str) -> CloseResult:
@@ -72,16 +74,26 @@ def _close_locked(run: str, *, locks_work: bool) -> CloseResult:
     if result is not None:
         return result
     closer = RunCloser(run)
+    is_own = _is_own(run, closer.start)
     reason = _reason_not_to_close(closer.start, locks_work=locks_work)
     if reason is not None:
         return CloseResult(run, "running", closed=False, reason=reason)
-    _remove_leftovers(run, closer.start)
-    return CloseResult(run, closer.close()["generation"]["status"], closed=True)
+    _remove_leftovers(run, closer.start, is_own=is_own)
+    return CloseResult(run, closer.close()["generation"]["status"], closed=True, is_own=is_own)
 
 
-def _remove_leftovers(run: str, start: JsonObject) -> None:
+def _is_own(run: str, start: JsonObject) -> bool:
+    """Whether this user started a run, and nobody closed it before: else it was put back."""
+    store, run_id = layout.store_of(run), str(RunFields(start).run_id)
+    return is_own_start(RecordStart(store, run_id, start), locked_journal(run)) and not any(
+        entries_about(store, run_id)
+    )
+
+
+def _remove_leftovers(run: str, start: JsonObject, *, is_own: bool) -> None:
     """Remove what `runcard run` keeps outside of the run, and removes itself unless it is killed."""
-    remove_config(str(RunFields(start).run_id))
+    if is_own:  # else its id may be that of a run of this user
+        remove_config(str(RunFields(start).run_id))
     if os.path.lexists(layout.copied_aside(run)):
         from runcard.store.runs.output_copies import remove_unfinished_copies  # noqa: PLC0415 - rarely needed
 

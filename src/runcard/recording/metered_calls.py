@@ -6,7 +6,6 @@ totals say so.
 """
 
 import contextlib
-import hashlib
 import queue
 import threading
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from runcard.observe.meter.exchange import Observe
 
 _MOST_WAITING = 10_000  # finished calls; what is kept of their requests has a limit of its own
-_MOST_IDS = 200_000  # that are remembered
 _MOST_KINDS = 100  # of requests that are not understood
 _LONGEST_KIND = 200
 _ADD_USAGE = "record what you know of it with run.add_usage"
@@ -37,6 +35,10 @@ class MeteredCalls:
         self.keep_content = keep_content
         self.observe: Observe = WireCalls(self).observe
         self.calls = 0  # that were seen, failed ones included
+        self.incomplete: dict[str, None] = {}  # why calls are missing in the totals
+        self.unwritten: list[
+            tuple[str, str | None, int]
+        ] = []  # reasons that could not be recorded, hints, calls
         self._events = events
         self._report = CallReport(observer="meter", keep_content=keep_content)
         self._queue: queue.SimpleQueue[FinishedCall | None] = queue.SimpleQueue()
@@ -44,7 +46,6 @@ class MeteredCalls:
         self._lost = 0  # calls that are not in the journal
         self._problem = "the recorder is behind"  # why
         self._not_understood: dict[str, int] = {}  # those that are not recorded yet, by kind
-        self._ids: set[bytes] = set()
         self._connected: set[str] = set()  # hosts that were reached
         self._not_connected: dict[str, str] = {}  # hosts without a connection, and why
 
@@ -84,10 +85,6 @@ class MeteredCalls:
         with contextlib.suppress(RuncardError, OSError):  # the event of the call says it, too
             warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
 
-    def has_seen(self, some_id: str) -> bool | None:
-        """Whether a call had this response id or request id; None when there were too many to remember."""
-        return True if _short(some_id) in self._ids else None if len(self._ids) >= _MOST_IDS else False
-
     @property
     def unreachable(self) -> list[str]:
         """The hosts that no call reached, with the reason: `api.example: Connection refused`. After `close`."""
@@ -105,14 +102,19 @@ class MeteredCalls:
             self._lost += self._queue.qsize() if self._thread.is_alive() else 0
         if self._lost:
             what = "a call" if self._lost == 1 else f"{self._lost:,} calls"
-            self._add_incomplete(f"{what} could not be recorded: {self._problem}", self._lost)
+            self._add_at_end(f"{what} could not be recorded: {self._problem}", self._lost)
         for kind, count in self._not_understood.items():
             if count:
-                self._add_incomplete(_not_understood(kind), count, _ADD_USAGE)
+                self._add_at_end(_not_understood(kind), count, _ADD_USAGE)
         self._not_understood.clear()
+
+    def _add_at_end(self, reason: str, calls: int, hint: str | None = None) -> None:
+        if not self._add_incomplete(reason, calls, hint):
+            self.unwritten.append((reason, hint, calls))  # a full disk may have room a moment later
 
     def _add_incomplete(self, reason: str, calls: int, hint: str | None = None) -> bool:
         """Record that calls are missing; False if that cannot be written. If it stays so, the record cannot be closed."""
+        self.incomplete.setdefault(f"{reason}; {hint}" if hint else reason)
         try:
             self._events.add_incomplete_usage(reason, hint, calls)
         except (RuncardError, OSError):
@@ -130,9 +132,6 @@ class MeteredCalls:
 
     def _record(self, facts: CallFacts) -> None:
         usage = read_call_usage(self._events, facts)
-        for some_id in (usage.response_id, facts.request_id):
-            if some_id is not None and len(self._ids) < _MOST_IDS:
-                self._ids.add(_short(some_id))
         self._note_host(facts)
         record_call(self._events, facts, usage, self._report)
 
@@ -150,10 +149,6 @@ class MeteredCalls:
 
 def _not_understood(kind: str) -> str:
     return f"{kind} is not understood"
-
-
-def _short(some_id: str) -> bytes:
-    return hashlib.blake2b(some_id.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def make_observer(events: EventRecorder, *, keep_content: bool = False) -> MeteredCalls:

@@ -30,6 +30,7 @@ class NewSignature(NamedTuple):
     fingerprint: str
     signed_at: str
     is_new: bool = True  # False if the same key has signed the same state before
+    covers: tuple[str, ...] = ()  # the amendments that this key had not signed before, in words
 
 
 def configured_signer(settings: Settings) -> "Signer":
@@ -48,15 +49,18 @@ def _load_signer(path: str | None) -> "Signer":
     return load_signer(path)
 
 
-def sign_at_closing(record: str, settings: Settings | None = None) -> list[str]:
-    """Sign a record that was just closed, if the settings say so; the warning if that failed."""
-    return _sign_if_set(record, settings, "closed", None)
+def sign_at_closing(record: str, settings: Settings | None = None, *, is_own: bool = True) -> list[str]:
+    """Sign a record that was just closed, if the settings say so; the warning if that failed.
+
+    One that is not known to be this user's own is not signed: that would vouch for what somebody else wrote.
+    """
+    return _sign_if_set(record, settings, "closed", None, is_own=is_own)
 
 
 def sign_amended(record: str, added: "Collection[str]") -> list[str]:
     """Sign a record that was just amended, if the settings say so; the warning if that failed.
 
-    `added` are the hashes of the new amendments. Changes from before, which may be forged, are not signed along with them.
+    `added` are the hashes of the new amendments. Others from before, which may be forged, are not signed along with them.
     """
     return _sign_if_set(record, None, "amended", added)
 
@@ -67,10 +71,17 @@ def sign_closed_record(record: str, signing: SigningSettings) -> list[str]:
 
 
 def _sign_if_set(
-    record: str, settings: Settings | None, done: str, added: "Collection[str] | None"
+    record: str,
+    settings: Settings | None,
+    done: str,
+    added: "Collection[str] | None",
+    *,
+    is_own: bool = True,
 ) -> list[str]:
     try:
         signing = signing_settings(settings or read_settings())
+        if signing is not None and not is_own:
+            raise StoreError("it is not known that you recorded it", hint="look at it first")
     except RuncardError as error:
         return [_warning(record, error, done)]
     return [] if signing is None else _sign_or_warn(record, signing, done, added)
@@ -98,7 +109,7 @@ def _warning(record: str, error: RuncardError, done: str) -> str:
 def add_signature(record: str, signer: "Signer", added: "Collection[str] | None" = None) -> NewSignature:
     """Sign the record in a directory. Whether it is intact is for the caller to check.
 
-    With `added`, raise StoreError if other amendments than these changed it since the same key signed it.
+    With `added`, raise StoreError if it has other amendments than these since the same key signed it.
     """
     from runcard.store.amendments.change import amending  # noqa: PLC0415 - few sign
 
@@ -110,16 +121,18 @@ def _sign(amender: "Amender", signer: "Signer", added: "Collection[str] | None")
     from runcard.documents.signed_statement import SignerFacts, make_statement  # noqa: PLC0415 - as above
     from runcard.observe.clock import Clock  # noqa: PLC0415
     from runcard.signing.envelope import sign_statement  # noqa: PLC0415
+    from runcard.store.amendments.read import describe_line  # noqa: PLC0415
     from runcard.store.signatures import read_signatures, with_signature  # noqa: PLC0415
 
     state, ledger = _signed_state(amender)
     file = os.path.join(amender.path, layout.SIGNATURE)
     signatures = read_signatures(file) or b""
     known = _known_signature(state, signatures, signer) if signatures else None
-    if known is not None and not known.changes_since and known.signed_at:
+    if known is not None and not known.changes_since and known.covers_files and known.signed_at:
         return NewSignature(amender.record_id, signer.public_key.fingerprint, known.signed_at, is_new=False)
+    unsigned = _unsigned_lines(amender, known)
     if added is not None:
-        _refuse_changes(amender, len(state.amendments) if known is None else known.changes_since, added)
+        _refuse_others(amender, unsigned, added)
     when = Clock().timestamp()
     facts = SignerFacts(str(signer.public_key), when, ledger)
     envelope = sign_statement(make_statement(state, facts, layout.METADATA), signer)
@@ -128,7 +141,8 @@ def _sign(amender: "Amender", signer: "Signer", added: "Collection[str] | None")
         amender.files.clear()
     except OSError as error:
         raise failure(error, file, "write") from error
-    return NewSignature(amender.record_id, signer.public_key.fingerprint, when)
+    covers = tuple(map(describe_line, unsigned))
+    return NewSignature(amender.record_id, signer.public_key.fingerprint, when, covers=covers)
 
 
 def _signed_state(amender: "Amender") -> "tuple[SignedState, JsonObject | None]":
@@ -151,16 +165,19 @@ def _signed_state(amender: "Amender") -> "tuple[SignedState, JsonObject | None]"
     return state, ledger_entry(layout.store_of(amender.path), key)
 
 
-def _refuse_changes(amender: "Amender", unsigned: int, added: "Collection[str]") -> None:
-    """Raise StoreError if other amendments than `added` changed the record, among the last that the signer did not sign."""
-    from runcard.store.amendments.read import changes_record  # noqa: PLC0415 - few sign
-
+def _unsigned_lines(amender: "Amender", known: "RecordSignature | None") -> "list[JsonObject]":
+    """The amendments that the signer has not signed; `known` is the signer's last signature."""
     lines = [entry.line for entry in amender.amendments.journal.entries] if amender.amendments.journal else []
-    later = lines[len(lines) - unsigned :]
-    if any(line["hash"] not in added and changes_record(line) for line in later):
+    return lines if known is None else lines[len(lines) - known.changes_since :]
+
+
+def _refuse_others(amender: "Amender", unsigned: "list[JsonObject]", added: "Collection[str]") -> None:
+    """Raise StoreError if the signer has not signed other amendments than `added`."""
+    others = sum(line["hash"] not in added for line in unsigned)
+    if others:
+        what = "an amendment" if others == 1 else f"{others:,} amendments"
         raise StoreError(
-            "it has changes from before that you did not sign; look at them first",
-            hint=f"see all of it: runcard show {shell_word(amender.path)}",
+            f"it has {what} from before that you did not sign; look first: runcard show {shell_word(amender.path)}"
         )
 
 
@@ -172,4 +189,4 @@ def _known_signature(state: "SignedState", signatures: bytes, signer: "Signer") 
     check = SignatureCheck(state, Limits(), [True] * len(state.amendments))
     list(check.findings(signatures))
     own = (each for each in check.good if each.key == signer.public_key)
-    return min(own, key=lambda each: each.changes_since, default=None)
+    return min(own, key=lambda each: (each.changes_since, not each.covers_files), default=None)

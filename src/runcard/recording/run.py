@@ -17,6 +17,7 @@ from runcard.documents.run.events import (
     ENVIRONMENT_OBSERVED,
     MODEL_CALLED,
     RUN_ENDED,
+    RUN_STARTED,
     USAGE_INCOMPLETE,
     WARNING_ADDED,
 )
@@ -38,6 +39,7 @@ from runcard.recording.run_closer import RecorderState
 from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
+from runcard.store.own_starts import MAC
 from runcard.store.runs.config_file import read_config
 from runcard.store.runs.directory import discard_run, join_run
 from runcard.store.runs.heartbeat import write_heartbeat
@@ -104,6 +106,7 @@ class JournalEvents(EventRecorder):
         self.run_id: str = document["generation"]["run_id"]
         self.document = document
         self.written_document = b""  # the start document as it was written
+        self.start_mac: str | None = None  # the code that says whose run it is, for the first line
         self.configuration = dict(document["configuration"])
         # Without settings, another process started the run.
         given = given_configuration(options.settings) if options.settings else read_config(self.run_id)
@@ -190,6 +193,7 @@ class JournalEvents(EventRecorder):
             "experiment_id": self.document["generation"]["experiment_id"],
             "run_id": self.run_id,
             "elapsed": now.elapsed,
+            **({MAC: self.start_mac} if self.start_mac and event == RUN_STARTED else {}),
         }
 
     def _own_journal(self) -> JournalWriter | None:

@@ -33,9 +33,11 @@ from runcard.recording.session_link import (
 )
 from runcard.recording.start_document import traceparent
 from runcard.store import directory_names, layout
+from runcard.store.own_starts import MAC, RecordStart, agent_paths_mac, start_mac
 from runcard.store.sessions.directory import Modes
 from runcard.store.sessions.live import LiveJournals, create_live, write_live_heartbeat
 from runcard.store.sessions.live_start import LiveStart, read_live_start
+from runcard.store.sessions.own_paths import agent_paths, record_start
 from runcard.version import __version__
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from runcard.accounting import Prices
     from runcard.store.journal import JournalWriter
+    from runcard.store.own_starts import AgentPaths
 
 _ID_HINT = "use letters, digits, dots, dashes and underscores, at most 128; begin with a letter or a digit"
 _LONGEST_SHOWN = 200  # characters of an id in a message
@@ -102,7 +105,9 @@ def begin_session(options: SessionOptions) -> SessionEvents:
         }
 
     def begin(journal: "JournalWriter", start: JsonObject) -> None:
-        journal.append(event_fields(clock, options.session_id, SESSION_STARTED, "info"), start)
+        fields = event_fields(clock, options.session_id, SESSION_STARTED, "info")
+        mac = start_mac(RecordStart(options.store, start["directory"], start), journal.inode)
+        journal.append(fields | ({} if mac is None else {MAC: mac}), start)
 
     new = create_live(options.store, options.session_id, clock.started, options.modes, document, begin)
     journal = new.journal
@@ -147,6 +152,7 @@ class SessionRecorder(ABC):
         self._events = events
         self._prices = prices
         self._instances: dict[str, SessionInstance] = {}
+        self._named: list[AgentPaths] = []
         self._has_ended = False
 
     @property
@@ -194,11 +200,8 @@ class SessionRecorder(ABC):
         known = {key: value for key, value in payload.items() if value not in (None, {})}
         masked = self._events.mask(known, "instances", own)
         events = self._instance_events(own, masked)
-        self._events.emit(
-            INSTANCE_STARTED,
-            masked | {key: path for key, path in paths.items() if path is not None},
-            instance_id=own,
-        )
+        started = masked | {key: path for key, path in paths.items() if path is not None}
+        self._events.emit(INSTANCE_STARTED, started | self._code_of(own, started), instance_id=own)
         instance = SessionInstance(events, masked["name"], has_output=output is not None)
         self._instances[own] = instance
         return instance
@@ -223,6 +226,15 @@ class SessionRecorder(ABC):
     def event(self, name: str, /, **payload: object) -> None:
         """Write an event of your own."""
         write_event(self._events, name, payload, None)
+
+    def _code_of(self, own: str, started: JsonObject) -> JsonObject:
+        """The field that says that this user named these files."""
+        named, events = agent_paths(own, started), self._events
+        if not named.is_any or not events.is_recorded:
+            return {}
+        self._named.append(named)
+        mac = agent_paths_mac(record_start(events.path, events.start), named)
+        return {} if mac is None else {MAC: mac}
 
     def _instance_events(self, own: str, started: JsonObject) -> InstanceEvents:
         configuration = {name: started.get(name) for name in ("model", "provider")}

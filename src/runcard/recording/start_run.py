@@ -19,6 +19,7 @@ from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, o
 from runcard.recording.start_document import application_warning, cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer
+from runcard.store.own_starts import RecordStart, start_mac
 from runcard.store.runs.directory import NewRun, may_be_dead, open_runs
 
 RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs that `runcard rerun` keeps
@@ -59,6 +60,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
     new_run = NewRun(store, run_id, new_writer(), options.event_limit)
     try:
         events = JournalEvents(store, document, clock, new_run.journal, options)
+        events.start_mac = start_mac(RecordStart(store, run_id, document), new_run.journal.inode)
         events.emit(RUN_STARTED, document)
         for where, counts in masked_counts.items():
             events.add_masked(counts, where)

@@ -23,6 +23,7 @@ RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}  # SHA-1 is no
 SMALLEST_RSA = 2048  # bits
 
 _MOST_RSA = 16_384  # bits; more would take seconds
+_LONGEST_EXPONENT = 64  # bits; common ones have 2 to 17. With one as long as the key, each signature takes a thousand times as long
 
 
 class UnknownAlgorithmError(WireFormatError):
@@ -85,6 +86,10 @@ def _check_parts(key: PublicKey) -> None:
             )
         if exponent < 3 or exponent % 2 == 0:
             raise WireFormatError("the exponent of the RSA key is wrong")
+        if exponent.bit_length() > _LONGEST_EXPONENT:
+            raise WireFormatError(
+                f"an RSA key with an exponent of {exponent.bit_length()} bits is not accepted: {_LONGEST_EXPONENT} at most"
+            )
     else:
         if key.type in ECDSA or key.type == SK_ECDSA:
             curve = reader.text()

@@ -22,6 +22,7 @@ from runcard.documents.merkle import TreeHash, leaf_hash
 from runcard.documents.times import format_time
 from runcard.errors import StoreError
 from runcard.files import NotRegularFileError, failure, open_regular, printable, write_atomic
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.own_directories import open_own
 from runcard.store.verification.record_timestamps import LARGEST_FILE
@@ -129,9 +130,10 @@ def draft_anchor(store: str, leaves: Iterable[Leaf], now: datetime) -> AnchorDra
             tree.add(leaf_hash(data))
             yield data + b"\n"
 
-    unnamed = layout.anchor_leaves(store, f".{moment}-{os.urandom(4).hex()}")
+    unnamed = os.path.join(folder, f".{moment}.{os.urandom(4).hex()}.tmp")  # in the form of temporary files
     try:
-        with open_own(store, folder, create=True):
+        with open_own(store, folder, create=True) as directory:
+            remove_temporary_files_in(directory)
             write_atomic(unnamed, lines())
     except OSError as error:
         raise failure(error, str(error.filename or folder), "write") from error

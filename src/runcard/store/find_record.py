@@ -37,6 +37,10 @@ class AmbiguousRecordError(StoreError):
         self.details = (*candidates, *([f"… and {more:,} more"] if more else []))
 
 
+class NoRecordError(StoreError):
+    """No record here has the name."""
+
+
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
     """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
     record = _named(word, limits)

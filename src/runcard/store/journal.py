@@ -214,6 +214,11 @@ class JournalWriter:
         except OSError as error:
             raise failure(error, self.path, "sync the journal") from error
 
+    @property
+    def inode(self) -> int:
+        """The number of the file."""
+        return self._opened.st_ino
+
     def end(self) -> None:
         """Refuse further lines, from any thread; keep the lock."""
         self._ended = True

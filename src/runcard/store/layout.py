@@ -313,6 +313,12 @@ def is_aside(name: str) -> bool:
     return name.startswith(("archived-", "pruned-", "restoring-"))
 
 
+def pruned_record(store: str, aside: str) -> str | None:
+    """Where the record was that is deleted under this name, aside; None for another name."""
+    name = aside.removeprefix("pruned-")
+    return None if name in {"", aside} else os.path.join(store, name)
+
+
 def pruned_aside(store: str, name: str) -> str:
     """Where a record goes that is to be deleted, before it is."""
     return os.path.join(store, _STORE, f"pruned-{name}")
@@ -370,6 +376,19 @@ def originals(store: str) -> str:
 def original(store: str, digest: str) -> str:
     """The file with the bytes that an amendment replaced."""
     return os.path.join(originals(store), digest)
+
+
+def archived_original(digest: str) -> str:
+    """The path of such a file in the archive of its record."""
+    return f"{_STORE}/originals/{digest}"
+
+
+def is_archived_original(path: str) -> bool:
+    """Whether a file of an archive is named like one of these."""
+    return (
+        path.startswith(archived_original(""))
+        and re.fullmatch("[0-9a-f]{64}", path.rpartition("/")[2]) is not None
+    )
 
 
 def anchors(store: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple, Self
 
 from runcard.documents.chain import (
@@ -89,6 +89,11 @@ class RecordKeys:
             self._digests, self._is_sorted = array("q", sorted(self._digests)), True
         row = bisect_left(self._digests, digest)
         return row < len(self._digests) and self._digests[row] == digest
+
+    def has_repeated(self) -> bool:
+        """Whether a key was added twice."""
+        digests = sorted(self._digests)
+        return any(first == second for first, second in pairwise(digests))
 
 
 class IndexedLedger(NamedTuple):

@@ -14,7 +14,7 @@ from runcard.documents.session.team import Team, work_end, work_start
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import directory_names, layout
-from runcard.store.find_record import AmbiguousRecordError
+from runcard.store.find_record import AmbiguousRecordError, NoRecordError
 from runcard.store.ledger import REIMPORTED
 from runcard.store.record import HINT, experiment_hint, not_a_record
 from runcard.store.store_search import RecordMatch, StoreSearch
@@ -226,7 +226,7 @@ def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
         newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
         verb = "is" if len(newest) == 1 else "are"
         hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else f"{HINT}; {_LIST}"
-    return StoreError(f"{printable(word)} does not exist", hint=hint)
+    return NoRecordError(f"{printable(word)} does not exist", hint=hint)
 
 
 def _replacement_hint(name: str, stores: list[StoreSearch]) -> str | None:

@@ -1,8 +1,9 @@
-"""Recognizing runs that this user recorded on this machine.
+"""Recognizing what this user recorded on this machine.
 
 A cloned repository can bring a store with a ledger of any host, and a bundle can bring any run. So an entry in a ledger
 proves nothing by itself. When a run is closed by the process that recorded it, its entry gets a message authentication
-code: of the store's path, the run's id and the digest of its document, with a key that only this user can read.
+code: of the store's path, the run's id and the digest of its document, with a key that only this user can read. Archives,
+amendments and the starts of open records (see `own_starts`) get such codes as well.
 
 The key is made when it is first needed, in the user's state folder. Where it cannot be made or read, entries have no
 code, and nothing else changes.
@@ -46,30 +47,36 @@ def is_own_run(run: str, run_id: str, sha256: str) -> bool:
 
 def own_archive_mac(store: str, record_id: str, sha256: str) -> str | None:
     """The code for an archive that this user made of a record of the store; None where there can be none."""
-    return own_mac(os.path.join(store, record_id), f"archive of {record_id}", sha256)
+    return own_part_mac(store, f"archive of {record_id}", sha256)
 
 
 def is_own_archive(store: str, record_id: str, sha256: str, mac: str | None) -> bool:
     """Whether a code from a ledger says that this user made an archive of this digest."""
-    try:
-        key = _read_key()
-    except OSError:
-        return False
-    return key is not None and mac == _mac(key, store, f"archive of {record_id}", sha256)
+    return is_own_part(store, f"archive of {record_id}", sha256, mac)
 
 
 def own_amendment_mac(store: str, record_id: str, line: str) -> str | None:
     """The code for an amendment that this user is about to add to a record of the store; None where there can be none."""
-    return own_mac(os.path.join(store, record_id), f"amendment of {record_id}", line)
+    return own_part_mac(store, f"amendment of {record_id}", line)
 
 
 def is_own_amendment(store: str, record_id: str, line: str, mac: str) -> bool:
     """Whether a code says that this user was about to add an amendment with this hash."""
+    return is_own_part(store, f"amendment of {record_id}", line, mac)
+
+
+def own_part_mac(store: str, what: str, sha256: str) -> str | None:
+    """The code for something in a store, `what` with this digest; makes the key if there is none. None if it cannot be made."""
+    return own_mac(os.path.join(store, "record"), what, sha256)
+
+
+def is_own_part(store: str, what: str, sha256: str, mac: object) -> bool:
+    """Whether a code was made with this user's key, for the same thing in the same store."""
     try:
         key = _read_key()
     except OSError:
         return False
-    return key is not None and mac == _mac(key, store, f"amendment of {record_id}", line)
+    return key is not None and isinstance(mac, str) and mac == _mac(key, store, what, sha256)
 
 
 def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:

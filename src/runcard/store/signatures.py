@@ -40,7 +40,8 @@ def signed_state(
     `listing_digest` is that of the list as it is: a session of 1.0.0 states none.
     """
     checksums = sealed_document.get("checksums") or {}
-    stated = checksums.get("session" if record.kind == "session" else "output") or listing_digest
+    fixed = checksums.get("session" if record.kind == "session" else "output")
+    stated = fixed or listing_digest
     are_few = listing is not None and len(listing) <= MOST_OUTPUTS
     outputs = {json_name(path).text: listing[path].hex for path in listing} if listing and are_few else {}
     return SignedState(
@@ -54,6 +55,7 @@ def signed_state(
         len(listing) if listing is not None else 0,
         sealed_document.get("event_chains"),
         tuple(str(line.get("hash")) for line in amendment_lines),
+        fixes_listing=fixed is not None or listing is None,
     )
 
 

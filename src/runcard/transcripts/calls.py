@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Source, Usage
+from runcard.digests import short_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,6 @@ CLASSES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", 
 _PACKED = Struct("<qII6q")  # time, numbers of kind and origin, counts
 _NUMBERS = Struct("<II")
 _TIME_BYTES, _COUNTS_AT = 8, 16
-_KEY = Struct("=qq")  # hashes of the ids
 _ID_BYTES = 8
 _NO_REQUEST = bytes(_ID_BYTES)
 
@@ -108,11 +108,11 @@ def kind_and_counts(
 
 
 def call_key(call_id: str, request_id: str | None = None) -> bytes:
-    """The key of a call, in this process and its forks.
+    """The key of a call: the short digest of its id, and that of the id of its request.
 
     Without a request id it stands for a call with the same id and any request id: see `CallTable.settle`.
     """
-    return _KEY.pack(hash(call_id), hash(request_id) if request_id else 0)
+    return short_digest(call_id) + (short_digest(request_id) if request_id else _NO_REQUEST)
 
 
 class CallTable:
@@ -130,6 +130,10 @@ class CallTable:
 
     def __iter__(self) -> Iterator[Call]:
         return map(self._unpacked, self._calls.values())
+
+    def items(self) -> Iterator[tuple[bytes, Call]]:
+        """All calls with their keys."""
+        return ((key, self._unpacked(packed)) for key, packed in self._calls.items())
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._calls

@@ -39,6 +39,7 @@ class CostRow(NamedTuple):
     cost: Decimal | None  # None: a part is unknown
     known_cost: Decimal
     is_at_least: bool  # it may have cost more
+    has_more: bool = False  # there may be more calls
 
 
 def costs_table(by: Sequence[str], rows: Sequence[CostRow], total: CostRow, width: int | None) -> list[str]:
@@ -72,24 +73,27 @@ def _with_bars(lines: list[str], rows: Sequence[CostRow], room: int) -> list[str
 
 
 def _cells(row: CostRow, count_text: Callable[[int], str]) -> list[str]:
-    counts = [_count(count, count_text) for count in (row.calls, *(row.tokens[name] for name in _SHOWN))]
+    counts = [
+        _count(count, count_text, at_least=row.has_more)
+        for count in (row.calls, *(row.tokens[name] for name in _SHOWN))
+    ]
     names = [UNATTRIBUTED if value is None else printable(value) for value in row.key]
     return [*names, *counts, _cost(row)]
 
 
-def _count(count: TokenCount, count_text: Callable[[int], str]) -> str:
+def _count(count: TokenCount, count_text: Callable[[int], str], *, at_least: bool) -> str:
     all_of_it, known = count
     if all_of_it is not None:
-        return count_text(all_of_it)
+        return f"{'≥ ' if at_least else ''}{count_text(all_of_it)}"
     return f"≥ {count_text(known)}" if known else "unknown"
 
 
 def _cost(row: CostRow) -> str:
     """What the calls cost; at least, where a part is unknown, or further calls are in no file."""
-    if row.known_cost:
-        text = money_at_least if row.is_at_least or row.cost is None else money
-        return text(float(row.known_cost))
-    return "unknown" if row.cost is None else money(0)
+    if row.cost is None and not row.known_cost:
+        return "unknown"
+    text = money_at_least if row.is_at_least or row.cost is None else money
+    return text(float(row.known_cost))
 
 
 def _full(count: int) -> str:

@@ -123,6 +123,14 @@ def _more(items: list[object]) -> str:
     return f" and {hidden:,} more" if hidden > 0 else ""
 
 
+def _state(setup: JsonObject) -> str:
+    if setup["missing"]:
+        return " (CANNOT START)"
+    if setup["ignored"]:
+        return " (IGNORED, see below)"
+    return " (none has run yet)" if setup["part"] == "hooks" and setup["last_event"] is None else ""
+
+
 def _installed(report: JsonObject) -> list[str]:
     lines = []
     titles = dict.fromkeys((setup["title"], setup["scope"]) for setup in report["installed"])
@@ -130,10 +138,7 @@ def _installed(report: JsonObject) -> list[str]:
         own = [setup for setup in report["installed"] if (setup["title"], setup["scope"]) == (title, scope)]
         where = "in this directory" if scope == "project" else "for all projects"
         parts = {"hooks": "hooks", "mcp": "MCP server"}
-        texts = [
-            f"{parts[setup['part']]}: {setup['path']}{' (CANNOT START)' if setup['missing'] else ''}"
-            for setup in own
-        ]
+        texts = [f"{parts[setup['part']]}: {setup['path']}{_state(setup)}" for setup in own]
         lines += _entry(title, [where, *texts])
     hooks = report["hooks"]
     if hooks["sessions"]:

@@ -1,6 +1,6 @@
 """What the totals of a run do not include, in words: calls that failed, and calls that were not seen or not understood."""
 
-from runcard.documents.run.fields import known_cost
+from runcard.documents.run.fields import known_cost, may_have_more
 from runcard.encoding import JsonObject
 from runcard.views.formats import cost_or_known, counted, source_text, token_count, truncated
 
@@ -54,7 +54,7 @@ def missing_usage(document: JsonObject) -> list[str]:
 def total_tokens(document: JsonObject, name: str) -> str:
     """A total of tokens; `≥` where calls are missing."""
     count = document["costs"].get(name)
-    return ("≥ " if count is not None and _rows(document, "incomplete") else "") + token_count(count)
+    return ("≥ " if count is not None and may_have_more(document) else "") + token_count(count)
 
 
 def counts_source(document: JsonObject) -> str | None:

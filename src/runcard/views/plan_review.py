@@ -5,17 +5,20 @@ from collections.abc import Iterator, Sequence
 from runcard.files import printable
 from runcard.plans.spec_review import Evidence, EvidenceKind, Review, StateCoverage
 
+_POINTER = " By names and calls; for exact answers, pass a coverage report with `--coverage`."
 
-def review_page(title: str, specs: Sequence[str], review: Review) -> str:
+
+def review_page(title: str, specs: Sequence[str], review: Review, *, has_coverage: bool = False) -> str:
     """The whole page."""
-    return "\n".join(_lines(title, specs, review)) + "\n"
+    return "\n".join(_lines(title, specs, review, has_coverage=has_coverage)) + "\n"
 
 
-def _lines(title: str, specs: Sequence[str], review: Review) -> Iterator[str]:
+def _lines(title: str, specs: Sequence[str], review: Review, *, has_coverage: bool) -> Iterator[str]:
     covered = len(review.states) - len(review.uncovered)
     yield f"# Review of {_code(title)}"
     yield ""
-    yield f"{covered} of {len(review.states)} states are covered in {', '.join(map(_code, specs))}."
+    pointer = _POINTER if review.uncovered and not has_coverage else ""
+    yield f"{covered} of {len(review.states)} states are covered in {', '.join(map(_code, specs))}.{pointer}"
     if review.states:
         yield ""
         yield "| characteristic | state | status | known by | examples |"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from runcard.catalog.columns import Column
 
 _BEFORE = 40  # characters that are shown before a match
+_FIGURES = frozenset({"calls", "tokens", "input", "output", "cache_read", "cache_write", "reasoning"})
 _IDS = frozenset({"id", "session", "run"})
 _LEFT_OUT = (
     "title",
@@ -119,7 +120,7 @@ def _cell(row: JsonObject, name: str, kind: str) -> str:
     if kind == "seconds":
         return short_duration(int(value)) if value >= 1 else "<1s"
     if kind == "count":
-        return f"{value:,}"
+        return f"≥ {value:,}" if name in _FIGURES and row.get("incomplete") else f"{value:,}"
     if kind == "flag":
         return "yes" if value else ""
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -133,9 +134,7 @@ def cost_cell(row: JsonObject) -> str:
     amount = cost if cost is not None else known
     if amount is None:
         return "unknown" if row.get("calls") or row.get("tokens") else ""
-    if amount:
-        return money_at_least(amount)
-    return "unknown" if cost is None else money(0)
+    return "unknown" if cost is None and not amount else money_at_least(amount)
 
 
 def local_time(text: str) -> str:

@@ -5,7 +5,7 @@ can break a table or become markup.
 """
 
 from runcard.documents.run.application import labelled_versions
-from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
+from runcard.documents.run.fields import has_calls, known_cost, may_have_more, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times, witness_line
@@ -15,6 +15,7 @@ from runcard.views.formats import (
     command_line,
     cost_or_known,
     money,
+    money_at_least,
     run_duration,
     settings_shown,
     source_text,
@@ -132,7 +133,8 @@ def total_cost(document: JsonObject) -> str:
     costs = document["costs"]
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
     if total is not None:
-        return money(total) + (f" ({source_text(source)})" if source else "")
+        amount = money_at_least if may_have_more(document) else money
+        return amount(total) + (f" ({source_text(source)})" if source else "")
     return total_or_known(None, known_cost(document), money)
 
 

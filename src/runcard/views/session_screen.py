@@ -199,7 +199,9 @@ def _cost(document: JsonObject) -> list[str]:
             ("total", _total(document, "cost", money) + total_source(instances)),
             ("calls", _calls(calls, at_least=is_lower_bound(document))),
             ("tokens", _total(document, "tokens", token_count)),
-            *_token_classes((document.get("resources") or {}).get("tokens") or {}),
+            *_token_classes(
+                (document.get("resources") or {}).get("tokens") or {}, at_least=is_lower_bound(document)
+            ),
             ("counts", source and source_text(source)),
             ("tools", server_tools(instances)),
             ("prices", special_prices(document.get("price_rows"))),
@@ -228,9 +230,9 @@ def _total(document: JsonObject, what: str, format_amount: Callable[[Any], str])
     return total_at_least(total, known, format_amount, at_least=is_lower_bound(document))
 
 
-def _token_classes(by_class: JsonObject) -> list[tuple[str, object]]:
+def _token_classes(by_class: JsonObject, *, at_least: bool) -> list[tuple[str, object]]:
     return [
-        (label, token_count(by_class[name]))
+        (label, total_at_least(by_class[name], None, token_count, at_least=at_least))
         for name, label in _TOKEN_CLASSES.items()
         if by_class.get(name) is not None
     ]
@@ -369,7 +371,7 @@ def _instance_cost(document: JsonObject, *, at_least: bool) -> list[str]:
             ("total", total + (f" ({source_text(source)})" if source else "")),
             ("calls", _calls(document.get("calls"), at_least=at_least)),
             ("tokens", tokens),
-            *_token_classes(document.get("tokens") or {}),
+            *_token_classes(document.get("tokens") or {}, at_least=at_least),
             ("counts", token_source and source_text(token_source)),
             ("tools", server_tools([document])),
             ("prices", special_prices(document.get("price_rows"))),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runcard.catalog.conditions import time_value
+from runcard.catalog.conditions import time_of
 from runcard.errors import StoreError, UsageError
 from runcard.operations.catalog.costs import record_costs
 from runcard.operations.catalog.list_records import WHATS
@@ -86,7 +86,7 @@ def costs(request: "Request") -> Response:
     """`runcard costs --by … --json`."""
     by = [name.strip() for name in request.query_params.get("by", "month").split(",") if name.strip()][:4]
     since = request.query_params.get("since")
-    start = datetime.fromtimestamp(time_value(since, datetime.now(UTC)) / 1000, UTC) if since else None
+    start = time_of(since, datetime.now(UTC)) if since else None
     return _json(record_costs(by or ["month"], since=start).to_dict())
 
 

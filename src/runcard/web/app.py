@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from runcard.local_http.access_token import OpeningCode
     from runcard.local_http.listener import HttpListener
 
 _NOT_FOUND = 404
@@ -49,12 +50,13 @@ def make_app(
     token: str | None = None,
     budget: "Decimal | None" = None,
     trust: ReaderTrust = TRUSTS_NOBODY,
+    code: "OpeningCode | None" = None,
 ) -> RequestGuard:
-    """The page as an ASGI application; with a token, nothing is answered without it.
+    """The page as an ASGI application; with a token, nothing is answered without it, and `code` stands for it once.
 
     `budget` is what may be spent in a month, `trust` says whose signatures and time-stamps are trusted.
     """
-    return RequestGuard(make_views(budget, trust), listener, token)
+    return RequestGuard(make_views(budget, trust), listener, token, code)
 
 
 def make_views(budget: "Decimal | None" = None, trust: ReaderTrust = TRUSTS_NOBODY) -> Starlette:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from runcard.catalog.conditions import time_value
+from runcard.catalog.conditions import time_of
 from runcard.operations.catalog.costs import RecordCosts, record_costs
 from runcard.views.costs_table import csv_text
 from runcard.web.pages import render
@@ -28,6 +28,7 @@ BY = (
     "branch",
     "project",
     "tool",
+    "host",
     "session",
 )
 PERIODS = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "a year", "": "all time"}
@@ -124,8 +125,7 @@ def _report(by: str, since: str) -> RecordCosts:
 
 
 def _start(since: str) -> datetime | None:
-    now = datetime.now(UTC)
-    return datetime.fromtimestamp(time_value(since, now) / 1000, UTC) if since else None
+    return time_of(since, datetime.now(UTC)) if since else None
 
 
 def _by(request: "Request") -> str:

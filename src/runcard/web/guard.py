@@ -2,15 +2,15 @@
 
 The `Host` header must name this server and an `Origin` its own pages, so no foreign page can ask, even if its name leads to this
 machine. A request that changes something must come from a page of this server, or be one that no form of a foreign page can send.
-With a token, nothing is answered without it. No answer may run, load or embed anything that is not a file of this package.
+With a token, nothing is answered without it; a browser has it in a cookie. No answer may run, load or embed anything that is not a file of this package.
 """
 
 import hmac
-from http.cookies import CookieError, SimpleCookie
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from runcard.local_http.access_token import is_bearer
+from runcard.local_http.access_token import OpeningCode, is_bearer
 from runcard.local_http.listener import HttpListener, content_length, header_values
 
 if TYPE_CHECKING:
@@ -33,18 +33,22 @@ _HEADERS = {
 _SAFE = frozenset({"GET", "HEAD"})
 _MOST_BODY = 64 << 10  # bytes that a form or a request of the API may have
 _LONGEST_ADDRESS = 16 << 10
-_TOKEN_PAGE = (
-    b"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><title>runcard</title>"
-    b"<h1>This page needs its token</h1><p>Open the address that <code>runcard serve</code> printed, or enter the token:</p>"
-    b"<form><label>Token <input name=token type=password autocomplete=off required></label> <button>Open</button></form></html>"
+_LOCKED_PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8>{again}<meta name=viewport content='width=device-width'><title>runcard</title>"
+    "<h1>This page needs its token</h1><p>Open the address that <code>runcard serve</code> printed in its terminal. It ends with "
+    "<code>?token=</code> and the token, which is new each time that the command starts. Or enter the token:</p>"
+    "<form><label>Token <input name=token type=password autocomplete=off required></label> <button>Open</button></form></html>"
 )
+_AGAIN = "<meta http-equiv=refresh content=0>"
 
 
 class RequestGuard:
     """Passes on the requests that may be answered."""
 
-    def __init__(self, app: "ASGIApp", listener: HttpListener, token: str | None) -> None:
-        self._app, self._listener, self._token = app, listener, token
+    def __init__(
+        self, app: "ASGIApp", listener: HttpListener, token: str | None, code: OpeningCode | None = None
+    ) -> None:
+        self._app, self._listener, self._token, self._code = app, listener, token, code
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """One request."""
@@ -65,7 +69,7 @@ class RequestGuard:
         """Why a request is refused: a status and a text."""
         origins = header_values(headers, b"origin")
         if not self._listener.is_own_host(header_values(headers, b"host"), scope):
-            return 421, "the Host header does not name this server"
+            return 421, f"the Host header does not name this server: open {self._listener.url}/"
         if origins and not self._listener.is_own_origin(origins, scope):
             return 403, "the Origin header is that of a foreign web page"
         if scope["method"] not in _SAFE and not origins and not _is_json(headers):
@@ -82,26 +86,25 @@ class RequestGuard:
             return 413, f"a request has at most {_MOST_BODY >> 10} KiB, and states its length"
         return None
 
-    @property
-    def _cookie(self) -> str:
-        return f"runcard-{self._listener.port}"  # cookies are the same for all ports of a host
+    @cached_property
+    def _cookie(self) -> bytes:
+        """The cookie that stands for the token. All ports of a host have the same cookies, and other programs' may be malformed."""
+        value = hmac.new((self._token or "").encode(), b"the cookie of the page", "sha256").hexdigest()
+        return f"runcard-{self._listener.port}={value}".encode()
 
     def _has_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
         if self._token is None or is_bearer(header_values(headers, b"authorization"), self._token):
             return True
-        cookies = SimpleCookie()
-        for value in header_values(headers, b"cookie"):
-            try:
-                cookies.load(value.decode("latin-1"))
-            except CookieError:
-                return False
-        stated = cookies[self._cookie].value if self._cookie in cookies else ""
-        return hmac.compare_digest(stated.encode("utf-8", "replace"), self._token.encode())
+        stated = [part.strip() for line in header_values(headers, b"cookie") for part in line.split(b";")]
+        return any(hmac.compare_digest(cookie, self._cookie) for cookie in stated)
 
     def _is_in_address(self, scope: "Scope") -> bool:
-        """Whether the address has the right token."""
-        stated = next((value for name, value in _parameters(scope) if name == "token"), "")
-        return hmac.compare_digest(stated.encode("utf-8", "replace"), (self._token or "").encode())
+        """Whether the address has the right token, or the code that stands for it once."""
+        stated = next((value for name, value in _parameters(scope) if name == "token"), None)
+        if stated is None or self._token is None:
+            return False
+        is_right = hmac.compare_digest(stated.encode("utf-8", "replace"), self._token.encode())
+        return is_right or (self._code is not None and self._code.takes(stated, scope))
 
     async def _ask_for_token(self, scope: "Scope", answer: "_Answer") -> None:
         """Take the token out of the address into a cookie; without the right one, ask for it."""
@@ -111,14 +114,14 @@ class RequestGuard:
                 text = "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
                 await answer.text(status, text, (b"www-authenticate", b"Bearer"))
                 return
-            await answer.send(status, b"text/html; charset=utf-8", _TOKEN_PAGE)
+            # A browser keeps the cookie back when a link elsewhere was followed, and sends it when this page loads itself again.
+            again = _AGAIN if _is_from_elsewhere(scope) else ""
+            await answer.send(status, b"text/html; charset=utf-8", _LOCKED_PAGE.format(again=again).encode())
             return
         rest = urlencode([(name, value) for name, value in _parameters(scope) if name != "token"])
         target = _local(scope["raw_path"].decode("latin-1")) + (f"?{rest}" if rest else "")
-        cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
-        await answer.text(
-            303, "", (b"location", target.encode("latin-1")), (b"set-cookie", cookie.encode("latin-1"))
-        )
+        cookie = self._cookie + b"; HttpOnly; SameSite=Strict; Path=/"
+        await answer.text(303, "", (b"location", target.encode("latin-1")), (b"set-cookie", cookie))
 
 
 def _parameters(scope: "Scope") -> list[tuple[str, str]]:
@@ -134,6 +137,11 @@ def _is_json(headers: list[tuple[bytes, bytes]]) -> bool:
     """Whether a body is JSON, which no form of a web page can send."""
     kinds = header_values(headers, b"content-type")
     return len(kinds) == 1 and kinds[0].split(b";")[0].strip().lower() == b"application/json"
+
+
+def _is_from_elsewhere(scope: "Scope") -> bool:
+    """Whether a link of another site was followed, as the browser says."""
+    return header_values(scope["headers"], b"sec-fetch-site") == [b"cross-site"]
 
 
 def _opens_page(scope: "Scope", headers: list[tuple[bytes, bytes]]) -> bool:

@@ -90,15 +90,20 @@ def spend_part(request: "Request") -> Response:
 
 
 class LatestCheck(NamedTuple):
-    """What is known of a record's integrity without looking at its files."""
+    """What is known of a record's integrity without reading its files."""
 
     row: "JsonObject"
     verdict: "RememberedVerdict | None"
     has_signature: bool
 
     @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of it as it is now."""
+        return self.verdict is None or self.verdict.is_outdated
+
+    @property
     def is_bad(self) -> bool:
-        return self.verdict is not None and not self.verdict.is_good
+        return self.verdict is not None and not self.is_open and not self.verdict.is_good
 
 
 def checks_part(request: "Request") -> Response:

@@ -102,9 +102,9 @@ def money_or_unknown(
     if cost is not None and not at_least:
         return money(_rounded(cost, ROUND_HALF_UP))
     amount = cost if cost is not None else known
-    if amount:
-        return money_at_least(_rounded(amount, ROUND_DOWN)).replace(" ", "\N{NO-BREAK SPACE}")
-    return "unknown" if cost is None else money(0)
+    if amount is None or (cost is None and not amount):
+        return "unknown"
+    return money_at_least(_rounded(amount, ROUND_DOWN)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _rounded(amount: float | Decimal, rounding: str) -> float:
@@ -115,7 +115,7 @@ def _rounded(amount: float | Decimal, rounding: str) -> float:
 
 def count_or_unknown(count: int | None, known: int | None = None, *, at_least: bool = False) -> str:
     """A count; `≥` for a lower bound, as for the known part of one that is unknown as a whole."""
-    if count is None or (at_least and not count):  # "0 or more" says nothing
+    if count is None:
         return f"≥\N{NO-BREAK SPACE}{known:,}" if known else "unknown"
     return f"≥\N{NO-BREAK SPACE}{count:,}" if at_least else f"{count:,}"
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from runcard.checksums.listing import read_file
 from runcard.documents.run.application import labelled_versions
-from runcard.documents.run.fields import has_calls, model_breakdown
+from runcard.documents.run.fields import has_calls, may_have_more, model_breakdown
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.operations.catalog.lineage import lineage
@@ -192,7 +192,7 @@ def _cost(document: "JsonObject") -> "JsonObject":
         "none": no_calls(document),
         "total": total,
         "known": costs.get("known_cost_usd"),
-        "at_least": bool(usage.get("incomplete")),
+        "at_least": may_have_more(document),
         "calls": (document.get("performance") or {}).get("calls"),
         "tokens": [(name.replace("_", " "), costs.get(f"{name}_tokens")) for name in _CLASSES],
         "source": source_text(source) if total is not None and (source := costs.get("cost_source")) else None,

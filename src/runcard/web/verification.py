@@ -1,6 +1,7 @@
 """Verifying with a button, and what was verified since the page was started.
 
-A verdict is remembered with the digest of the document that it is about: of a record that changed since, none is shown.
+A verdict is remembered with the fingerprint of the record that it is about. Where that changed since, the page says so and shows no
+verdict; of a record with very many files it says that it has looked at a part of them.
 """
 
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from runcard.operations.checks.verify import VerifySummary, verify
 from runcard.web.pages import render
 from runcard.web.record_address import FOLDERS, AddressedRecord, record_url
 from runcard.web.record_files import found_record
+from runcard.web.record_fingerprint import RecordFingerprint, take_fingerprint
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -56,6 +58,8 @@ class RememberedVerdict(NamedTuple):
     has_known_signer: bool = False  # one of them has a name in the file of signers
     is_trusted: bool = False  # and one is trusted
     has_trusted_time: bool = False  # a time-stamp is by an authority that the reader trusts
+    is_outdated: bool = False  # the record changed since
+    saw_all: bool = True  # whether all of its files were looked at to know that
 
     @property
     def is_good(self) -> bool:
@@ -75,19 +79,28 @@ class VerdictMemory:
     """The verdicts since the page was started."""
 
     trust: ReaderTrust = TRUSTS_NOBODY
-    _verdicts: dict[tuple[str, str | None], RememberedVerdict] = field(default_factory=dict)
+    _verdicts: dict[str, tuple[RecordFingerprint, RememberedVerdict]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _at_once: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MOST_AT_ONCE))
 
     def get(self, row: "JsonObject") -> RememberedVerdict | None:
-        return self._verdicts.get((row["path"], row.get("sha256")))
+        """The verdict on a record, if there is one; outdated if the record is not the same any more."""
+        known = None if row.get("stored_on") else self._verdicts.get(row["path"])
+        if known is None:
+            return None
+        fingerprint, verdict = known
+        return verdict._replace(is_outdated=not fingerprint.is_now(), saw_all=fingerprint.is_whole)
 
     def check(self, found: AddressedRecord) -> RememberedVerdict:
         """Verify a record now."""
         if not self._at_once.acquire(timeout=_PATIENCE):
             raise StoreError("other records are being verified", hint="try again in a minute")
         try:
-            judged = [judge(result, *self.trust) for result in verify(found.open().path)]
+            record = found.open()
+            fingerprint = take_fingerprint(
+                record
+            )  # before: a change while it is verified counts as one after
+            judged = [judge(result, *self.trust) for result in verify(record.path)]
         finally:
             self._at_once.release()
         total = VerifySummary()
@@ -109,7 +122,7 @@ class VerdictMemory:
         with self._lock:
             if len(self._verdicts) >= _MOST_VERDICTS:
                 self._verdicts.pop(next(iter(self._verdicts)))
-            self._verdicts[found.row["path"], found.row.get("sha256")] = verdict
+            self._verdicts[found.row["path"]] = fingerprint, verdict
         return verdict
 
 

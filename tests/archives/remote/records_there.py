@@ -40,8 +40,10 @@ class Server:
     def get(self, url: str) -> bytes:
         return bytes(self.client.get_object(**_place(url))["Body"].read())
 
-    def put(self, url: str, data: bytes) -> None:
-        self.client.put_object(**_place(url), Body=data)
+    def put(self, url: str, data: bytes, mark: str | None = None) -> None:
+        """Write an object; with `mark`, as an upload of runcard does."""
+        metadata = {"runcardupload": mark} if mark else {}
+        self.client.put_object(**_place(url), Body=data, Metadata=metadata)
 
     def delete(self, url: str) -> None:
         self.client.delete_object(**_place(url))

@@ -166,6 +166,7 @@ def test_large_archives_go_in_parts_and_dead_uploads_are_removed(
     assert found(cli, url)["findings"] == []
     key = folder.split("/", 3)[3]
     server.client.create_multipart_upload(Bucket=bucket, Key=f"{key}/2026-01/x/x.tar.gz")
+    server.put(f"{folder}/2026-01/x/x.index.json", b"{}", mark="0123456789abcdef")
     assert cli("prune", folder, "--older-than", "1000d", "--yes").code == 0
     assert "Uploads" not in server.client.list_multipart_uploads(Bucket=bucket)
 
@@ -209,7 +210,7 @@ def test_what_a_killed_upload_left_is_not_overwritten_before_a_day_has_passed(
     assert cli("archive", str(run), "--to", folder).code == 1
     proxy.reset()
     (copy,) = [key for key in server.keys(folder) if key.endswith(".metadata.json")]
-    server.put(f"{folder}/{copy}", b"{}")  # of another record with this name
+    server.put(f"{folder}/{copy}", b"{}", mark="0123456789abcdef")  # of another record with this name
     busy = cli("archive", str(run), "--to", folder)
     assert busy.code == 1
     assert "another host is archiving" in busy.err
@@ -218,7 +219,7 @@ def test_what_a_killed_upload_left_is_not_overwritten_before_a_day_has_passed(
         monkeypatch.setattr(f"runcard.{module}.DEAD_AFTER", timedelta(0))
     assert cli("prune", folder, "--older-than", "1000d", "--yes").code == 0
     assert server.keys(folder) == []
-    server.put(f"{folder}/{copy}", b"{}")
+    server.put(f"{folder}/{copy}", b"{}", mark="0123456789abcdef")
     archived(cli, run, folder)
     assert found(cli, folder)["findings"] == []
 

@@ -87,6 +87,10 @@ def test_uploads_of_others_are_not_aborted(cli: Cli, folder: str, server: Server
     """Not those below another folder whose name begins in the same way, and not what is no archive."""
     _, _, bucket, key = folder.split("/", 3)
     others = [f"{key}-other/2026-01/x/x.tar.gz", f"{key}/dumps/x.tar.gz", f"{key}/x.bin"]
+    others.append(
+        f"{key}/2026-01/other/x.tar.gz"
+    )  # where an archive can be, by a program that is not runcard
+    server.put(f"{folder}/2026-01/x/x.index.json", b"{}", mark="0123456789abcdef")
     for name in (*others, f"{key}/2026-01/x/x.tar.gz"):
         server.client.create_multipart_upload(Bucket=bucket, Key=name)
     assert cli("prune", folder, "--older-than", "1000d", "--yes").code == 0
@@ -112,11 +116,83 @@ def test_objects_with_names_that_no_archive_has(cli: Cli, run: Path, folder: str
     result = cli("verify", folder, "--json")
     assert result.code == 2
     assert [finding["record"] for finding in json.loads(result.out)["findings"]] == [odd]
-    server.put(f"{folder}/a/../b.tar.gz", b"x")
-    refused = cli("verify", folder)
+
+
+@pytest.mark.parametrize("name", ["a/../b.tar.gz", "2026-11/x/a\tb\x01c.metadata.json", "./x", "a//b.tar.gz"])
+def test_an_object_with_an_odd_name_does_not_block_the_folder(
+    cli: Cli, here: Path, folder: str, server: Server, name: str
+) -> None:
+    urls = {archived(cli, make_run(here / "outputs"), folder) for _ in range(2)}
+    server.put(f"{folder}/{name}", b"x")
+    result = json.loads(cli("verify", folder, "--json").out)
+    assert (result["intact"], result["tally"]["good"]) == (True, 2)
+    assert cli("index", folder).code == 0
+    assert {row["path"] for row in json.loads(cli("ls", "--json").out)["records"]} == urls
+    assert cli("prune", folder, "--max-size", "1", "--yes").code == 0
+    left = [key for key in server.keys(folder) if not key.startswith(".runcard/")]
+    assert left == [name]
+
+
+_LIKE_OURS = [
+    f"2026-01/x/{name}"
+    for name in ("app.index.json", "app.metadata.json", "app.metadata.json.sig", "app.SHA256SUMS")
+]
+
+
+def test_objects_of_other_programs_are_not_deleted_whatever_their_names(
+    cli: Cli, run: Path, folder: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside an archive of runcard, in a folder of months, and however old they are."""
+    url = archived(cli, run, folder)
+    beside = f"{url.removeprefix(f'{folder}/').rpartition('/')[0]}/other.index.json"
+    others = [*_LIKE_OURS, beside, ".runcard/uploads/0123456789abcdef"]
+    for name in others:
+        server.put(f"{folder}/{name}", b"{}")
+    server.put(f"{folder}/{_LIKE_OURS[0]}", b"{}", mark="")
+    monkeypatch.setattr("runcard.operations.archives.prune_remote.DEAD_AFTER", timedelta(days=-1))
+    assert found(cli, folder)["findings"] == []
+    result = json.loads(cli("prune", folder, "--max-size", "1", "--yes", "--json").out)
+    assert [each["path"] for each in result["deleted"]] == [url]
+    assert result["leftovers"] == []
+    left = server.keys(folder)
+    assert {name for name in left if "/ledger-" not in name} == set(others)
+
+
+def test_what_killed_commands_left_is_named_before_it_is_removed(
+    cli: Cli, here: Path, folder: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = archived(cli, make_run(here / "outputs"), folder)
+    copy = server.get(f"{_base(url)}.metadata.json")
+    assert cli("rm", url, "--yes").code == 0
+    server.put(f"{_base(url)}.metadata.json", copy)  # as if it was killed after the archive was gone
+    mark = "0123456789abcdef"
+    upload, aside = f"{folder}/2026-01/y/y.SHA256SUMS", f"{folder}/.runcard/uploads/{mark}"
+    server.put(upload, b"x", mark=mark)
+    server.put(aside, b"xyz", mark=mark)
+    expected = {f"{_base(url)}.metadata.json": len(copy), upload: 1, aside: 3}
+    young = json.loads(cli("prune", folder, "--older-than", "1000d", "--yes", "--json").out)
+    assert young["leftovers"] == []  # somebody may be at work
+    monkeypatch.setattr("runcard.operations.archives.prune_remote.DEAD_AFTER", timedelta(days=-1))
+    for options, is_there in ((("--dry-run",), True), (("--yes",), False)):
+        result = json.loads(cli("prune", folder, "--older-than", "1000d", *options, "--json").out)
+        assert {each["path"]: each["bytes"] for each in result["leftovers"]} == expected
+        keys = {f"{folder}/{key}" for key in server.keys(folder)}
+        assert expected.keys() <= keys if is_there else expected.keys().isdisjoint(keys)
+    assert found(cli, folder)["findings"] == []
+
+
+def test_an_object_of_another_program_is_not_replaced(
+    cli: Cli, run: Path, folder: str, server: Server
+) -> None:
+    url = json.loads(cli("archive", str(run), "--to", folder, "--dry-run", "--json").out)["candidates"][0][
+        "archive"
+    ]
+    server.put(f"{_base(url)}.metadata.json", b"theirs")
+    refused = cli("archive", str(run), "--to", folder)
     assert refused.code == 1
-    assert "an object has an invalid name" in refused.err
-    assert "a/../b.tar.gz" in refused.err
+    assert "no upload of runcard made it" in refused.err
+    assert server.get(f"{_base(url)}.metadata.json") == b"theirs"
+    assert run.exists()
 
 
 def test_a_locked_archive_is_not_deleted(
@@ -141,3 +217,17 @@ def test_a_server_that_refuses_is_not_a_folder_without_old_records(
     refused = cli("prune", folder, "--max-size", "1", "--yes")
     assert refused.code == 1
     assert "expired" in refused.err
+
+
+def test_objects_that_cannot_be_read_have_no_mark(
+    cli: Cli, run: Path, folder: str, server: Server, proxy: ScriptedProxy
+) -> None:
+    """An empty one, and one that these credentials may not read: neither keeps others from being verified."""
+    archived(cli, run, folder)
+    for name in ("empty.index.json", "secret.index.json"):
+        server.put(f"{folder}/2026-01/x/{name}", b"")
+    proxy.fail("GET", "secret.index.json", status=403, code="AccessDenied", times=99)
+    result = cli("verify", folder, "--json")
+    assert result.code in {0, 2}, result.err
+    assert json.loads(result.out)["tally"]["good"] == 1
+    assert cli("prune", folder, "--older-than", "1000d", "--yes").code == 0

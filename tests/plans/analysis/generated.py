@@ -22,7 +22,8 @@ class Made:
 def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, Parent, Parent]:
     """A fresh condition: its text, and what hangs on what where it holds and where it does not.
 
-    Of two that are joined, the second is asked only where the first leaves it open.
+    Of two that are joined, the second is asked only where the first leaves it open; where either leads hangs on no one of
+    them.
     """
     text, yes, no = _question(draw, made, parent)
     join = draw(st.sampled_from(["", "", "&&", "||"]))
@@ -30,7 +31,7 @@ def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, Parent
         return text, yes, no
     second, second_yes, second_no = _question(draw, made, yes if join == "&&" else no)
     both = f"{text} {join} {second}"
-    return (both, second_yes, no) if join == "&&" else (both, yes, second_no)
+    return (both, second_yes, parent) if join == "&&" else (both, parent, second_no)
 
 
 def _question(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, Parent, Parent]:

@@ -24,7 +24,14 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         # A predicate that is called with a value is about the value.
         ("duplicate?(row)", "row: is a duplicate / is not a duplicate"),
         ("required?(row)", "row: is required / is not required"),
-        ("first_line?(node, lines)", "node: is a first line / is not a first line"),
+        # Several words that are no phrase are quoted.
+        ("first_line?(node, lines)", ": `first_line?(node, lines)` / not `first_line?(node, lines)`"),
+        ("within_messaging_window?", ": `within_messaging_window?` / not `within_messaging_window?`"),
+        ("user.inbox_access?", ": `user.inbox_access?` / not `user.inbox_access?`"),
+        ("user.super_admin?", "user: is a super admin / is not a super admin"),
+        ("order.in_progress?", "order: is in progress / is not in progress"),
+        ("order.valid_for_export?", "order: is valid for export / is not valid for export"),
+        ("inbox.inbox_type == 'Twitter'", "inbox type: is Twitter / is not Twitter"),
         ("accept?(env)", "it: accepts env / does not accept env"),
         ("translation_exists?(name)", "translation name: exists / does not exist"),
         ("File.exist?(path)", "path: exists / does not exist"),
@@ -101,3 +108,12 @@ def test_what_is_no_noun_is_not_said_after_with(tmp_path: Path) -> None:
     contexts = contexts_of(analyze(str(source), MethodRef(method="call")).plan["characteristics"])
     nested = {each.description for context in contexts for each in context.walk()}
     assert {"and v paid at is present", "and v[k] is present"} <= nested
+
+
+def test_what_a_policy_asks_itself_is_about_its_user(tmp_path: Path) -> None:
+    source = tmp_path / "app" / "policies" / "order_policy.rb"
+    source.parent.mkdir(parents=True)
+    source.write_text("class OrderPolicy\n  def show? = owner?\n\n  private\n\n  def owner? = true\nend\n")
+    (tmp_path / "Gemfile").touch()
+    [found] = analyze(str(source), MethodRef(method="show?")).plan["characteristics"]
+    assert found["wording"]["subject"] == "user"

@@ -1,106 +1,180 @@
-"""The routes to the actions of controllers; Rails itself draws the same file."""
+"""The routes to the actions of controllers; Rails itself draws the same files."""
 
+import json
+import re
 import subprocess
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from plans.ruby.route_texts import RouteText
 from plans.ruby.ruby_tools import HERE
+from runcard.plans.ruby.inflections import DEFAULT
 from runcard.plans.ruby.rails import camelize
-from runcard.plans.ruby.routes import routes_of
+from runcard.plans.ruby.routes import read_routes
 
-ROUTES = """\
-Rails.application.routes.draw do
-  root 'pages#home'
-  get 'about', to: 'pages#about'
-  get '/old-page' => 'pages#old'
-  get 'photos/list'
-  get 'items/:id/preview', to: 'items#preview'
-  post 'login', to: 'sessions#create', as: :sign_in
-  resources :users do
-    member do
-      post :block
-    end
-    get :search, on: :collection
-    get :avatar, on: :member
-    resources :posts, only: %i[index show]
-    resource :address, only: :show
-  end
-  resources :news, only: [:index, :show]
-  resources :people, except: [:destroy], param: :slug
-  resource :profile, only: [:show, :update]
-  resources :books, path: 'library', controller: 'shelf/books', as: 'volumes', only: [:index, :edit]
-  namespace :api do
-    namespace :v1 do
-      resources :orders, only: [:index, :create] do
-        collection { get :export }
-      end
-      get 'status', to: 'health#show'
-    end
-  end
-  scope '/admin', module: 'admin', as: 'admin' do
-    resources :categories, only: :index
-  end
-  scope :staff do
-    resources :tickets, only: :index
-  end
-  controller :carts do
-    get 'cart' => :show
-    post 'cart/add', action: :add
-  end
-  authenticate :user do
-    resources :reports, only: :index
-  end
-  constraints(subdomain: 'x') { resources :boxes, only: :show }
-end
+PROJECTS = sorted((HERE / "routes").iterdir())
+Drawn = dict[str, tuple[str, str]]  # the first route of each action: its verb and its path
+
+INFLECTED = """
+posts news people user_statuses analyses buses wives leaves oxen mice quizzes data criteria boxes matches series sheep
+user_money aliases vertices matrices shoes heroes movies caches bases sexes children databases status address box key
+profile ox quiz half wife buffalo axis octopus datum analysis person man hive s
 """
+UNCERTAIN = {"users#create", "user_sessions#destroy"}  # their options are computed
 
 
 def _project(root: Path, text: str) -> Path:
     path = root / "config" / "routes.rb"
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text(text)
-    return path
+    return root
+
+
+def _drawn_by_rails(roots: Sequence[Path]) -> list[Drawn]:
+    command = ["ruby", "-W0", str(HERE / "draw_routes.rb"), *map(str, roots)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    return [_first(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def _first(routes: list[Any]) -> Drawn:
+    assert isinstance(routes, list), routes
+    first: Drawn = {}
+    for target, verb, code in routes:
+        first.setdefault(target, (verb, re.sub(r"/\*", "/:", code)))
+    return first
+
+
+def _differences(root: Path, drawn: Drawn) -> list[str]:
+    """The actions whose route is not the first one that Rails draws."""
+    found: list[str] = []
+    routes = read_routes(str(root))
+    of = cache(lambda controller: routes.of(f"{camelize(controller)}Controller"))
+    for target, expected in drawn.items():
+        controller, action = target.split("#")
+        route = of(controller).get(action)
+        code = "" if route is None else re.sub(r"#\{(\w+)\}", r":\1", route.path_code.strip("'\""))
+        if route is None or (route.verb, code) != expected:
+            found.append(f"{target}: {expected}, not {route}")
+    return found
+
+
+def _asks_twice(route: tuple[str, str]) -> bool:
+    """Whether a path has the same parameter twice: no let can be both."""
+    names = re.findall(r":(\w+)", route[1]) or re.findall(r"\w+", route[1].partition("(")[2])
+    return len(set(names)) < len(names)
 
 
 @pytest.mark.needs("ruby-rspec-rails")
-def test_the_routes_are_those_of_rails(tmp_path: Path) -> None:
-    path = _project(tmp_path, ROUTES)
-    command = ["ruby", str(HERE / "routes.rb"), str(path)]
-    drawn = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True
-    ).stdout.splitlines()
-    assert len(drawn) > 40
-    for line in drawn:
-        target, verb, code = line.split(" ", 2)
-        controller, action = target.split("#")
-        route = routes_of(str(tmp_path), f"{camelize(controller)}Controller").get(action)
-        assert route is not None, line
-        written = route.path_code.strip("'\"").replace("#{", ":").replace("}", "")
-        assert (route.verb, written) == (verb, code)
-        assert all(name in code for name in route.parameters)
+def test_the_routes_are_those_of_rails() -> None:
+    drawn = dict(zip(PROJECTS, _drawn_by_rails(PROJECTS), strict=True))
+    assert sum(map(len, drawn.values())) > 500
+    different = [line for root, routes in drawn.items() for line in _differences(root, routes)]
+    assert [line for line in different if line.partition(":")[0] not in UNCERTAIN] == []
+    assert all(line.endswith("not None") for line in different)
+
+
+def _check_at_random(folder: Path, seeds: range) -> None:
+    roots = [_project(folder / str(seed), str(RouteText(seed))) for seed in seeds]
+    drawn = _drawn_by_rails(roots)
+    assert sum(map(len, drawn)) > 20 * len(roots)
+    for root, routes in zip(roots, drawn, strict=True):
+        certain = {target: route for target, route in routes.items() if not _asks_twice(route)}
+        assert _differences(root, certain) == [], (root / "config" / "routes.rb").read_text()
+
+
+@pytest.mark.needs("ruby-rspec-rails")
+def test_routes_at_random_are_those_of_rails(tmp_path: Path) -> None:
+    _check_at_random(tmp_path, range(5))
+
+
+@pytest.mark.long
+@pytest.mark.needs("ruby-rspec-rails")
+def test_many_routes_at_random_are_those_of_rails(tmp_path: Path) -> None:
+    _check_at_random(tmp_path, range(10, 100))
+
+
+@pytest.mark.needs("ruby-rspec-rails")
+def test_singular_and_plural_are_those_of_rails() -> None:
+    words = INFLECTED.split()
+    code = "words = ARGV.map { |word| [word.singularize, word.pluralize] }; puts JSON.generate(words)"
+    command = ["ruby", "-rjson", "-rlogger", "-ractive_support/all", "-e", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert [[DEFAULT.singular(word), DEFAULT.plural(word)] for word in words] == json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "resources :users, shallow: true do\n resources :posts\nend",
+        "localized do\n resources :posts\nend",
         "concern :commentable do\n resources :posts\nend",
         "resources name",
+        "scope(module: NAME) { resources :posts }",
+        "scope(name) { resources :posts }",
+        "resources :users, path: PATH do\n resources :posts\nend",
+        "resources :posts, **options",
         "resources :posts, as: 'x; exit'",
         "get 'a b', to: 'posts#show'",
         "resources :posts, only: ACTIONS",
         "resources :posts, only: []",
         "get path, to: 'posts#show'",
+        "get 'posts', to: target",
+        "get ':id/:id', to: 'posts#show'",
         "mount Engine => '/posts'",
+        "if x\n get 'a', to: 'posts#show'\nelse\n get 'b', to: 'posts#show'\nend",
+        "each { resources :posts }",
+        "def draw\n resources :posts\nend",
         "]]] resources",
         "",
     ],
 )
 def test_what_is_not_certain_has_no_route(tmp_path: Path, text: str) -> None:
     _project(tmp_path, f"Rails.application.routes.draw do\n{text}\nend\n")
-    assert routes_of(str(tmp_path), "PostsController") == {}
+    assert read_routes(str(tmp_path)).of("PostsController") == {}
+
+
+def test_computed_actions_leave_what_is_in_the_block(tmp_path: Path) -> None:
+    text = "resources :users, only: ACTIONS do\n resources :posts, only: :index\nend"
+    _project(tmp_path, f"Rails.application.routes.draw do\n{text}\nend\n")
+    assert read_routes(str(tmp_path)).of("UsersController") == {}
+    assert read_routes(str(tmp_path)).of("PostsController")["index"].path_code == "user_posts_path(user_id)"
+
+
+def test_a_route_that_may_be_left_out_gives_way_to_one_that_is_always_there(tmp_path: Path) -> None:
+    text = "get('a', to: 'posts#show') if x\nget 'b', to: 'posts#show'"
+    _project(tmp_path, f"Rails.application.routes.draw do\n{text}\nend\n")
+    assert read_routes(str(tmp_path)).of("PostsController")["show"].path_code == "b_path"
+
+
+def test_the_routes_of_an_engine_are_not_those_of_the_application(tmp_path: Path) -> None:
+    _project(tmp_path, "Blog::Engine.routes.draw do\n resources :posts\nend\n")
+    assert read_routes(str(tmp_path)).of("PostsController") == {}
+
+
+def test_only_an_api_has_no_forms(tmp_path: Path) -> None:
+    _project(tmp_path, "Rails.application.routes.draw do\n resources :posts\nend\n")
+    assert "new" in read_routes(str(tmp_path)).of("PostsController")
+    (tmp_path / "config" / "application.rb").write_text("module Shop\n  config.api_only = true\nend\n")
+    assert sorted(read_routes(str(tmp_path)).of("PostsController")) == [
+        "create",
+        "destroy",
+        "index",
+        "show",
+        "update",
+    ]
 
 
 def test_a_project_without_routes(tmp_path: Path) -> None:
-    assert routes_of(str(tmp_path), "PostsController") == {}
+    assert read_routes(str(tmp_path)).of("PostsController") == {}
+
+
+def test_blocks_in_blocks_without_end(tmp_path: Path) -> None:
+    depth = 3_000
+    _project(tmp_path, "scope 'a' do\n" * depth + "resources :posts\n" + "end\n" * depth)
+    assert read_routes(str(tmp_path)).of("PostsController") == {}
+    text = "concern(:a) { concerns :a }\nresources :posts, concerns: :a"
+    _project(tmp_path / "b", f"Rails.application.routes.draw do\n{text}\nend\n")
+    assert "show" in read_routes(str(tmp_path / "b")).of("PostsController")

@@ -153,6 +153,7 @@ def test_what_is_not_a_collections_is_left_alone(here: Path) -> None:
     (place / "recorded-team.0123abcd").mkdir()
     (place / "recorded-team.0123abcd" / "audit.jsonl").write_text('{"seq":1,"event":"session.started"}\n')
     (place / "live-team").mkdir()
+    (place / "live-team" / "session.json").write_text("{}")
     (place / "note.01234567").write_text("a file")
     (place / "link.01234567").symlink_to(here)
     before = state(place)

@@ -318,8 +318,10 @@ def test_a_session_that_was_moved_is_the_same(here: Path, session: Session, stor
     same = imported(session, store)
     assert (same.action, same.path) == ("unchanged", first.path)
     session.grow()
-    assert imported(session, store).action == "replaced"
-    assert len(stored(store)) == 1
+    kept = imported(session, store)
+    assert kept.action == "kept"
+    assert "is at another path" in kept.warnings[0]
+    assert stored(store) == [first.path]
 
 
 def test_sessions_of_other_origin_with_the_same_id_are_left_alone(session: Session, store: Path) -> None:

@@ -1,6 +1,6 @@
-"""A program whose children die at every step of a session: see `runs.harness_kill`.
+"""A program whose children die at every step of a session, or of its end from a shell: see `runs.harness_kill`.
 
-python -m sessions.live.harness_kill MOMENT FOLDER
+python -m sessions.live.harness_kill MOMENT FOLDER [session | finish]
 """
 
 import sys
@@ -11,6 +11,7 @@ from pathlib import Path
 import runcard
 from runcard.files import sync_filesystem
 from runcard.operations.sessions import assembly
+from runcard.operations.sessions.shell_session import finish_named, join_session, start_session
 from runs import harness_kill
 
 
@@ -30,12 +31,30 @@ def record(store: Path) -> None:
         worker.finish()
 
 
-def main(moment: str, folder: str) -> None:
+def begin(store: Path) -> None:
+    """A session from a shell, with an agent that has files."""
+    work = store.parent / "work"
+    work.mkdir(exist_ok=True)
+    (work / "result.txt").write_text("result\n")
+    start_session("team.deadbeef", artifacts=str(store))
+    join_session("team.deadbeef", str(store)).start_instance("coder", workspace=work).log("hello")
+
+
+def finish(store: Path) -> None:
+    finish_named("team.deadbeef", str(store), "completed")
+
+
+def main(moment: str, folder: str, job: str = "session") -> None:
     harness_kill.__dict__["Assassin"] = Assassin
-    harness_kill.JOBS["session"] = record
-    record(Path(folder) / "0")  # everything is loaded once, and not in every child
-    for number in count(1):
-        name = harness_kill.attempt("session", moment, number, Path(folder) / str(number))
+    harness_kill.JOBS.update({"session": record, "finish": finish})
+    for number in count(0):
+        store = Path(folder) / str(number)
+        if job == "finish":
+            begin(store)
+        if number == 0:  # everything is loaded once, and not in every child
+            harness_kill.JOBS[job](store)
+            continue
+        name = harness_kill.attempt(job, moment, number, store)
         if name is None:
             break
         print(dumps(name), flush=True)  # noqa: T201

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import runcard
+from conftest import Cli
 from files.small_disk import small_disk
 from runcard.operations.sessions.close_session import close_session
+from runcard.operations.sessions.shell_session import join_session, start_session
 from runs.test_survival_disk import fill
 
 
@@ -64,6 +66,26 @@ def test_a_session_that_cannot_be_closed_stays_open_and_is_closed_when_there_is_
     assert closed.closed
     assert [result.verdict.findings for result in runcard.verify(closed.path)] == [()]
     assert not session.path.exists()
+
+
+@pytest.mark.parametrize("repair", ["finish", "close"])
+def test_an_end_from_a_shell_that_found_no_room_is_repeated_or_closed(
+    cli: Cli, small: Path, repair: str
+) -> None:
+    store = small / "artifacts"
+    start_session("team-1", artifacts=str(store))
+    join_session("team-1", str(store)).start_instance("worker").log("hello")
+    filler = fill(small)
+    failed = cli("session", "finish", "--session", "team-1", "--artifacts", store)
+    assert (failed.code, "No space left on device" in failed.err) == (1, True)
+    filler.unlink()
+    live = store / ".open" / "team-1"
+    named = ("session", "finish", "--session", "team-1", "--artifacts", store)
+    assert cli(*(named if repair == "finish" else ("close", live))).code in {0, 2}
+    (stored,) = (path for path in store.iterdir() if path.name.startswith("2"))
+    assert [result.verdict.findings for result in runcard.verify(store)] == [()]
+    assert list((store / ".open").iterdir()) == []
+    assert stored.name.endswith("team-1")
 
 
 def test_a_disk_that_is_full_from_the_start_does_not_stop_the_program(small: Path) -> None:

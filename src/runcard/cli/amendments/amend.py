@@ -7,7 +7,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import RECORD, TEXT, by_option, json_option
-from runcard.cli.printing import complain, say_done, say_json
+from runcard.cli.printing import complain, note_uncovered, say_done, say_json
 
 
 def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
@@ -64,4 +64,5 @@ def command(
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)
+    note_uncovered(done.path)
     return ExitCode.WARNINGS if done.warnings else ExitCode.OK

@@ -7,9 +7,10 @@ import click
 from runcard.cli.cluster_options import cluster_options
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
-from runcard.cli.printing import finding_line, say, say_done
+from runcard.cli.printing import finding_line, note_uncovered, say, say_done
 from runcard.encoding import JsonObject
 from runcard.errors import ClusterError, RuncardError, UsageError
+from runcard.store import layout
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -67,6 +68,8 @@ def command(
             for migrated in outcome:
                 batch.add(path, migrated, lambda _, done: _show(done, dry_run=dry_run, to_stdout=to_stdout))
                 _warn(batch, migrated)
+            if not dry_run and any(migrated.changed and migrated.backup for migrated in outcome):
+                note_uncovered(layout.sealed_record(path) or path)
     except ClusterError as error:  # what was migrated is reported
         batch.complain(error.message, error.hint)
     return batch.finish(wrong_usage=ExitCode.USAGE)

@@ -8,7 +8,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import RECORD, TEXT, by_option, dry_run_option, json_option, yes_option
-from runcard.cli.printing import complain, say, say_done, say_json
+from runcard.cli.printing import complain, note_uncovered, say, say_done, say_json
 
 if TYPE_CHECKING:
     from runcard.operations.amendments.redaction import Redacted, RedactedFile
@@ -72,6 +72,8 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)
+    if done.taken and not dry_run:
+        note_uncovered(done.path)
     return ExitCode.WARNINGS if done.warnings else ExitCode.OK
 
 

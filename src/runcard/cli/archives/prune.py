@@ -97,6 +97,8 @@ def _announce(found: "PruneCandidates", max_size: int | None) -> None:
     for candidate in chosen:
         with_files = " with its index and metadata" if candidate.to_dict()["archive"] else ""
         say(f"{candidate.path}: {_size(candidate.bytes)}{with_files}")
+    for path, size, about in found.leftovers:
+        say(f"{path}: {_size(size)}, left by a killed command: {about}")
     say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
     if max_size is None:
         return

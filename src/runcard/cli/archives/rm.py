@@ -17,16 +17,28 @@ def command(record: str, reason: str | None, force: bool, yes: bool, as_json: bo
     """Permanently delete one record: its directory, and its archive if it has one.
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before). The ledger of the store keeps an entry
-    that it was deleted. A record that is open, or that fails verification, is kept. To delete many, see `runcard prune`.
+    that it was deleted. A record that is open, or that fails verification, is kept. If a deletion was interrupted, the same command
+    finishes it. To delete many, see `runcard prune`.
 
     Exit codes: 0 deleted, 1 not deleted, 64 confirmation needed: pass --yes.
     """
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
+    from runcard.errors import StoreError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.archives.rm import delete_record, record_copies  # noqa: PLC0415
+    from runcard.operations.archives.rm import delete_record, finish_deletion, record_copies  # noqa: PLC0415
     from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    copies = record_copies(record)
+    try:
+        copies = record_copies(record)
+    except StoreError:
+        rest = finish_deletion(record)
+        if not rest:
+            raise
+        if as_json:
+            say_json({"id": None, "deleted": [each.to_dict() for each in rest]})
+        for each in () if as_json else rest:
+            say_done(f"deleted {printable(each.path)}, the rest of a deletion that was interrupted")
+        return ExitCode.OK
     lines = [f"{printable(copy.path)}: {byte_size(copy.bytes)}" for copy in copies]
     if not yes and not is_agreed(f"Delete {copies[0].id}?", otherwise="nothing was deleted", about=lines):
         return ExitCode.FAILED

@@ -1,5 +1,6 @@
 """runcard query"""
 
+import os
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def command(
             "missing SQL",
             hint="for example: runcard query 'SELECT model, sum(cost_usd) FROM v1_runs GROUP BY model'",
         )
-    found = query(sql, limit=limit, timeout=timeout)
+    found = query(sql, limit=limit, timeout=timeout, on_overrun=lambda: _end(timeout))
     if as_json:
         say_json(
             {
@@ -80,6 +81,13 @@ def command(
     if found.warning is not None:
         complain("Warning", found.warning)
     return ExitCode.WARNINGS if found.is_cut or found.warning is not None else ExitCode.OK
+
+
+def _end(timeout: float) -> None:
+    """End the process: the database is at work on one row, and cannot be interrupted. It only reads."""
+    complain("Error", f"the query took longer than {timeout:g} s", hint="ask for less, or pass --timeout")
+    sys.stderr.flush()
+    os._exit(ExitCode.USAGE)
 
 
 def _say_view(name: str, columns: "Iterable[str]") -> None:

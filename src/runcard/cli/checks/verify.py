@@ -8,13 +8,9 @@ from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.cli.printing import say_done, say_json, say_note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from runcard.cli.batch import Batch
     from runcard.operations.checks.pin import PinCheck
     from runcard.operations.checks.report_file import ReportFile
-    from runcard.operations.signatures.time_authority import TimePolicy
-    from runcard.operations.signatures.trust import TrustPolicy
 
 
 @declare.command("verify")
@@ -44,7 +40,7 @@ if TYPE_CHECKING:
 @declare.option(
     "--require-signed-ledger",
     is_flag=True,
-    help="The ledger of each store needs a signature by one of the signers: without it, removed records may go unnoticed.",
+    help="The ledger of each store needs a signature by one of the signers, also for a record that is named: without it, removed records may go unnoticed.",
 )
 @declare.option(
     "--revoked",
@@ -109,17 +105,13 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
-    from itertools import chain  # noqa: PLC0415
-
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.checks.verify_report import VerifyReport  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.checks.judgement import Judgement, judge, trusted_from_within, with_signed_ledgers  # noqa: PLC0415
+    from runcard.operations.checks.judgement import Judgement, Requirements, judge_all  # noqa: PLC0415
     from runcard.operations.checks.verify import VerifySummary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    if proof is not None:
-        _check_proof(paths)
     if pin is not None:
         from runcard.operations.checks.pin import read_pins  # noqa: PLC0415
 
@@ -127,27 +119,28 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     file = None if report is None else _report_file(report)
     bar = ByteProgress(lambda: _measure(paths), everywhere=shows_progress)
     batch = Batch("records", None, as_json=as_json, progress=bar)
-    options = {
-        "--allow-unsigned-changes": allow_unsigned_changes,
-        "--require-signed-ledger": require_signed_ledger,
-    }
-    policy = _policy(signers, revoked, require, options)
-    authorities = _authorities(tsa_certs, is_required=require_timestamp)
+    requirements = Requirements(
+        signers,
+        revoked,
+        None if require is None else tuple(name.strip() for name in require.split(",")),
+        allow_unsigned_changes,
+        require_signed_ledger,
+        tsa_certs,
+        require_timestamp,
+        proof,
+    )
     total = VerifySummary(lists_records=as_json)
     screen = VerifyReport(batch, signers)
     sinks = [each for each in (total, screen, file) if each is not None]
-    limits = read_settings().limits
     results = verify(
         *paths,
         progress=bar.advance,
-        limits=limits,
+        limits=read_settings().limits,
         whole_ledgers=pin is not None,
         inputs=inputs,
         ledgers=as_json,
     )
-    judged = (judge(result, policy, authorities, proof) for result in batch.over(results))
-    judgements: Iterator[Judgement] = chain(trusted_from_within((signers, revoked, tsa_certs), paths), judged)
-    for judgement in with_signed_ledgers(judgements) if require_signed_ledger else judgements:
+    for judgement in judge_all(paths, batch.over(results), requirements):
         for each in sinks:
             each.add(judgement)
     pinned = None if pin is None else _check_pins(pin, paths, total.stores)
@@ -163,55 +156,22 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         code = screen.finish(total.tally)
     if file is not None:
         trust = {"--signers": signers, "--require": require, "--revoked": revoked, "--tsa-certs": tsa_certs}
-        flags = {"--require-timestamp": require_timestamp, "--proof": proof, "--inputs": inputs}
-        file.write(paths, trust | options | flags, total.tally)
+        flags = {
+            "--allow-unsigned-changes": allow_unsigned_changes,
+            "--require-signed-ledger": require_signed_ledger,
+            "--require-timestamp": require_timestamp,
+            "--proof": proof,
+            "--inputs": inputs,
+        }
+        file.write(paths, trust | flags, total.tally)
         (say_note if as_json else say_done)(f"report written to {file.path}")
     return code
-
-
-def _policy(
-    signers: str | None, revoked: str | None, require: str | None, options: dict[str, bool]
-) -> "TrustPolicy | None":
-    """What the reader trusts; None if no option says so. `options` are those that need a file of signers."""
-    if signers is None and (option := next((name for name, is_set in options.items() if is_set), None)):
-        from runcard.errors import UsageError  # noqa: PLC0415
-
-        raise UsageError(f"{option} needs a file of signers", hint="pass it with --signers FILE")
-    if signers is None and revoked is None and require is None:
-        return None
-    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few verify signatures
-
-    names = None if require is None else [name.strip() for name in require.split(",")]
-    allows = options["--allow-unsigned-changes"]
-    return open_policy(signers, revoked, names, allows_unsigned_changes=allows)
 
 
 def _report_file(path: str) -> "ReportFile":
     from runcard.operations.checks.report_file import ReportFile  # noqa: PLC0415 - few write a report
 
     return ReportFile(path)
-
-
-def _check_proof(paths: tuple[str, ...]) -> None:
-    """A proof is about one record; raises UsageError if a folder of them, or several, were named."""
-    import os  # noqa: PLC0415
-
-    from runcard.errors import UsageError  # noqa: PLC0415
-    from runcard.operations.checks.verify_directories import is_record  # noqa: PLC0415
-
-    if len(paths) != 1 or (os.path.isdir(paths[0]) and not is_record(paths[0])):
-        raise UsageError("--proof is about one record", hint="name that record")
-
-
-def _authorities(tsa_certs: str | None, *, is_required: bool) -> "TimePolicy | None":
-    """The time-stamping authorities that the reader trusts; None if neither an option nor a setting names any."""
-    from runcard.settings import TIMESTAMP_CERTIFICATES, read_settings  # noqa: PLC0415
-
-    if not is_required and read_settings({TIMESTAMP_CERTIFICATES: tsa_certs})[TIMESTAMP_CERTIFICATES] is None:
-        return None
-    from runcard.operations.signatures.time_authority import TimePolicy, open_authorities  # noqa: PLC0415
-
-    return TimePolicy(open_authorities(tsa_certs), is_required=is_required)
 
 
 def _measure(paths: tuple[str, ...]) -> int:

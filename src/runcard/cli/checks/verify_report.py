@@ -56,9 +56,8 @@ class VerifyReport:
             if state.state != EQUAL:
                 self._batch.report_warning(f"{result.path}: {state.describe()}")
         if _code_of(verdict) == ExitCode.FAILED:
-            past = "" if verdict.intact and verdict.complete else " before this damage"
-            proofs = [f"{line}{past}" for line in _proof_lines(signers, times)]
-            self._add_failed(result, signature, [*proofs, *_input_lines(result)])
+            earlier = _proof_lines(signers, times, _since(verdict))
+            self._add_failed(result, signature, [*earlier, *_input_lines(result)])
             return
         known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
         if not verdict.records and not verdict.findings and not signers:
@@ -79,12 +78,16 @@ class VerifyReport:
                 self._batch.report_warning(f"{result.path}: {_line(finding, result)}")
 
     def _add_failed(self, result: "Verified", signature: "SignatureState", proofs: "Sequence[str]") -> None:
+        from runcard.store.verification.cut_journal import merge_cut_journal  # noqa: PLC0415 - most records are good
+
         verdict = result.verdict
         only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
         if only is not None and only.kind == "missing" and only.record == printable(result.path):
             self._batch.complain(only.message, result.hint or "name a run or a session, or a folder of them")
             return
-        findings = sorted(verdict.findings, key=lambda finding: _code_of(finding) != ExitCode.FAILED)
+        findings = sorted(
+            merge_cut_journal(verdict.findings), key=lambda finding: _code_of(finding) != ExitCode.FAILED
+        )
         lines = [*(_line(one, result) for one in findings), *proofs]
         self._batch.report_error(f"{result.path}: {_words(verdict, signature)}", details=lines)
 
@@ -134,9 +137,25 @@ def _code_of(checked: "Verdict | Finding") -> ExitCode:
     return code_for_severity(checked.severity)
 
 
-def _proof_lines(signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]") -> Iterator[str]:
-    yield from (f"signed by {each.describe()}" for each in signers)
-    yield from (f"time-stamped {each.describe()}" for each in times)
+def _proof_lines(
+    signers: "Sequence[JudgedSignature]", times: "Sequence[JudgedTimestamp]", since: str | None = None
+) -> Iterator[str]:
+    """Who signed and who time-stamped; `since` is what happened to the record after that."""
+    for signer in signers:
+        yield f"signed by {signer.describe()}" if since is None else signer.describe_earlier(since)
+    for time in times:
+        yield (
+            f"time-stamped {time.describe()}"
+            if since is None
+            else f"before {since}: time-stamped {time.describe()}"
+        )
+
+
+def _since(verdict: "Verdict") -> str | None:
+    """What happened to a record, or to a store, after its signatures; None for a good one."""
+    if verdict.intact:
+        return None if verdict.complete else "something was removed"
+    return "this change"
 
 
 def _input_lines(result: "Verified") -> Iterator[str]:
@@ -172,8 +191,6 @@ def _words(verdict: "Verdict", signature: "SignatureState") -> str:
     has_failed = _code_of(verdict) == ExitCode.FAILED
     if verdict.intact and verdict.complete and verdict.records:
         signed = signature.describe()
-        if not verdict.signatures and verdict.leaves_unchecked(layout.SIGNATURE):
-            signed = "signature not checked"
         timestamped = "time-stamped" if verdict.timestamped else "not time-stamped"
         if not verdict.timestamped and verdict.leaves_unchecked(layout.TIMESTAMPS):
             timestamped = "time-stamp not checked"

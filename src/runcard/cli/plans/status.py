@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, batch: "Batch") -> int:
     """Check whether the plan of each source SRC exists, is complete, and is up to date with the source.
 
+    A source with plans for several methods has a line for each, unless you pass --method.
+
     A plan that is not fresh is not an error: it needs a new analysis.
 
     Exit codes: 0 success, 1 error, 2 warnings.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.operations.plans.status import status  # noqa: PLC0415
+    from runcard.operations.plans.status import status_of_all  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
-    batch.each(
-        sources,
-        lambda source: status(source, root=root, method_ref=method_ref, limits=limits),
-        lambda source, result: say(f"{source}: {result.text}"),
-    )
+    for source in batch.over(sources):
+        with batch.catching(source):
+            for result in status_of_all(source, root=root, method_ref=method_ref, limits=limits):
+                batch.add(source, result, lambda item, each: say(f"{item}: {each.text}"))
     return batch.finish()

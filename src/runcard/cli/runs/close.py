@@ -8,7 +8,7 @@ import click
 from runcard.cli.options import PATH, RECORD, json_option
 from runcard.cli.printing import complain_of_settings, say_done
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import RuncardError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from runcard.recording.closing import CloseResult
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 @click.option(
     "--outputs", metavar="DIR", type=PATH, help="Store, if no RUN is named. Default: the setting `outputs`."
 )
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Each RUN is yours: copy the files that it names, and sign it if that is set.",
+)
 @json_option
-def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
+def command(runs: tuple[str, ...], outputs: str | None, trust: bool, as_json: bool) -> int:
     """Close runs and sessions that were left open because their process died: those named, or all of the stores.
 
     RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before); of a run or a session.
@@ -29,26 +34,39 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     heartbeat or its newest file. Of a session, so are the agents that were not finished. What has a living process is left
     alone. A session that belongs to no process is closed if it is named.
 
-    Exit codes: 0 done, 1 a run could not be closed, 2 a run is on another host.
+    A cloned repository, or another user, can leave an open session that names your files. So the workspaces and outputs of a
+    session are stored only if you started it, as this user, in this folder; else a warning names what was left out, and it is
+    not signed. --trust says that it is yours.
+
+    Exit codes: 0 done, 1 a run could not be closed, 2 something was left out or not signed, or a run is on another host.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.runs.close import find_unclosed_runs  # noqa: PLC0415
+    from runcard.operations.runs.close import find_unclosed_runs, finish_interrupted  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
+    if trust and not runs:
+        raise UsageError("--trust is about no run", hint="name what is yours: runcard close --trust @latest")
     outputs_given = outputs is not None
     settings = read_settings({OUTPUTS: outputs})
     outputs = settings[OUTPUTS]
     sessions = [] if runs or outputs_given else _open_sessions(settings[ARTIFACTS_DIR])
-    if not runs and not sessions and not os.path.isdir(outputs):
+    if (
+        not runs
+        and not os.path.isdir(outputs)
+        and (outputs_given or not os.path.isdir(settings[ARTIFACTS_DIR]))
+    ):
         raise StoreError(
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
         )
     batch = Batch("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
+    if not runs and not outputs_given:
+        for message in finish_interrupted(settings[ARTIFACTS_DIR]):
+            batch.done(message)
     is_any_open = False
     for run in batch.over(runs or [*find_unclosed_runs(outputs), *sessions]):
         with batch.catching(run):
-            closing = _close(run, is_named=bool(runs))
+            closing = _close(run, is_named=bool(runs), trust=trust)
             if not runs and closing.status != "running" and not closing.closed:
                 continue  # another process closed it meanwhile
             is_any_open = True
@@ -100,14 +118,16 @@ def _open_sessions(store: str) -> list[str]:
     return layout.live_sessions(store)
 
 
-def _close(run: str, *, is_named: bool) -> "CloseResult":
+def _close(run: str, *, is_named: bool, trust: bool) -> "CloseResult":
     """Close one run; an OSError becomes an error like any other, so that the next run has its turn."""
     from runcard.files import failure  # noqa: PLC0415
     from runcard.operations.runs.close import close_one  # noqa: PLC0415
 
     try:
-        return close_one(run, even_detached=is_named)
+        return close_one(run, even_detached=is_named, trust=trust)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            raise  # the current directory was removed
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
 
 

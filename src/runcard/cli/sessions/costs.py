@@ -25,7 +25,7 @@ _TIMES = ("day", "week", "month")
 _OF_FILES = (*_TIMES, "tool", "model", "project", "agent", "branch", "session")
 _OF_RECORDS = (
     *_TIMES,
-    *("model", "provider", "experiment", "role", "agent", "branch", "tool", "project", "session"),
+    *("model", "provider", "experiment", "role", "agent", "branch", "tool", "project", "host", "session"),
 )
 _FACTS = ("config", "label", "metric", "score", "tag")
 
@@ -70,7 +70,7 @@ class CostOptions(NamedTuple):
 @click.option(
     "--since",
     type=SINCE,
-    help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight). Of records: what started since.",
+    help="Count only calls since then: 7d, 12h, 2026-11-01 (local midnight).",
 )
 @click.option(
     "--budget",
@@ -96,12 +96,11 @@ def command(
 ) -> int:
     """Add up what model calls cost: of all runs and sessions on this machine, or with --source of agents' session files.
 
-    Records are those of all known stores, archived ones included. Copies of a record count once, and so does a run that
-    metered an imported session. With --source, the sessions in the tools' own folders are read, or those at PATH (files or
-    folders), and nothing is changed; each call counts once, at the prices of its day. Days, weeks (from Monday) and months
-    are those of your time zone.
+    Records are those of all known stores, archived and open ones included. Each call counts once, whichever records have
+    it. With --source, the sessions in the tools' own folders are read, or those at PATH (files or folders), and nothing is
+    changed; each call counts at the prices of its day. Days, weeks (from Monday) and months are those of your time zone.
 
-    Totals with ≥ are lower bounds: a part is unknown, or not written down by its tool.
+    Figures with ≥ are lower bounds: a part is unknown, not written down by its tool, or a record is still open.
 
     Exit codes: 0 done, 1 no sessions found or over the budget, 2 warnings: something has no price or could not be read, or
     80 % of the budget is spent.

@@ -84,9 +84,9 @@ def _record_notes(report: "RecordCosts") -> list[str]:
             lines.append(f"{part} is based on {counts}.")
     if copies := report.counted.copies:
         lines.append(f"{counted(copies, 'record')} not counted: {'a copy' if copies == 1 else 'copies'}.")
-    if report.counted.partly:
+    if partly := report.counted.partly:
         lines.append(
-            f"{counted(len(report.counted.partly), 'record')} not counted whose calls are in others, but not all of them."
+            f"{counted(partly, 'record')} with calls that other records have as well: each counts once."
         )
     if report.in_both:
         lines.append(f"{counted(report.in_both, 'session')} imported and in session files: counted once.")
@@ -107,7 +107,7 @@ def _row(key: tuple[str | None, ...], totals: "CostTotals") -> CostRow:
     known = dict(zip(totals.tokens, totals.known_tokens, strict=True))
     tokens = {name: (count, known[name]) for name, count in totals.tokens.items()}
     calls = (totals.calls if totals.has_all_calls else None, totals.calls)
-    return CostRow(key, calls, tokens, totals.cost, totals.known_cost, totals.at_least)
+    return CostRow(key, calls, tokens, totals.cost, totals.known_cost, totals.at_least, totals.has_more)
 
 
 def print_csv(report: "CostReport | RecordCosts", by: tuple[str, ...]) -> None:

@@ -30,7 +30,9 @@ def command(
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before). The signature is added to
     metadata.json.sig in the record. It covers all files and events, and the amendments so far. A record can be signed several
-    times: by others, and again after an amendment. Nothing is added if the same key has signed it as it is. One that fails verification is not signed.
+    times: by others, and again after an amendment. Nothing is added if the same key has signed it as it is. Amendments that the key
+    had not signed are listed: they may be by others. A record that fails verification is not signed, nor one with amendments that the
+    ledger of its store does not know: `runcard amend --accept` enters those.
 
     If RECORD is a store, its ledger is signed: all entries so far. Then a record that is removed or replaced is noticed, even
     if the ledger is rewritten.
@@ -56,6 +58,8 @@ def _show(_: str, signed: "SignedRecordResult | SignedStoreResult") -> None:
     what = "ledger " if isinstance(signed, SignedStoreResult) else ""
     if signed.is_new:
         say_done(f"{signed.path}: {what}signed with {signed.fingerprint}")
+        for line in signed.covers:
+            say_done(f"  this covers: {line}")
     else:
         say_done(
             f"{signed.path}: {what}already signed with {signed.fingerprint} at {signed.signed_at}, and unchanged since"

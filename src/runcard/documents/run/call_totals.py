@@ -26,6 +26,7 @@ from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from decimal import Decimal
 
     from runcard.documents.run.call_facts import ToolUses
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 FAILED_CALLS = "failed_calls"
 KNOWN_COST = "known_cost_usd"  # the part of an unknown cost that is known
 
+FURTHER_CLASSES = (
+    "cache_read",
+    "cache_write",
+    "reasoning",
+)  # of tokens; a model of a breakdown has those that are known
 _FURTHER_COUNTS = ("cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
 
 
@@ -225,15 +231,18 @@ class _UsageSum:
 class _BreakdownRow:
     """A row of a breakdown: the calls of one step or one model."""
 
-    __slots__ = ("first", "name", "tools", "usage")
+    __slots__ = ("classes", "first", "name", "tools", "usage")
 
     def __init__(self) -> None:
         self.usage = _UsageSum()
+        self.classes = {name: _CountSum() for name in _FURTHER_COUNTS}
         self.name: str | None = None
         self.first = sys.maxsize  # the number of its first call
         self.tools: ToolUses = {}
 
-    def add(self, number: int, name: str | None, usage: _CallUsage) -> None:
+    def add(self, number: int, name: str | None, usage: _CallUsage, tokens: JsonObject) -> None:
+        for count_name, count in self.classes.items():
+            count.add(tokens.get(count_name))
         if number < self.first:
             self.first, self.name = number, name
         self.usage.add(usage)
@@ -248,9 +257,22 @@ class _BreakdownRow:
             "cost_usd": usage.cost,
             "token_source": usage.token_source,
         }
+        if by == "model":
+            row |= {name: count for name, count in _further_tokens(self.classes).items() if count is not None}
         if by == "model" and self.tools:
             row[SERVER_TOOLS] = tool_counts(self.tools)
         return usage.add_known_cost(row, "cost_usd")
+
+
+def _further_tokens(counts: "Mapping[str, _CountSum]") -> dict[str, int | None]:
+    """The tokens beside input and output, of which the cached ones are a part."""
+    values = {name: count.value for name, count in counts.items()}
+    short, long = values["cache_write_5m"], values["cache_write_1h"]
+    return {
+        "cache_read": values["cache_read"],
+        "cache_write": None if short is None or long is None else short + long,
+        "reasoning": values["reasoning"],
+    }
 
 
 class _Totals:
@@ -280,7 +302,7 @@ class _Totals:
             value = call.get(by)
             if value not in rows:
                 rows[value] = _BreakdownRow()
-            rows[value].add(number, value, usage)
+            rows[value].add(number, value, usage, tokens)
         if SERVER_TOOLS in call:
             add_tool_uses(self._breakdowns["model"][call.get("model")].tools, number, call)
 
@@ -294,14 +316,11 @@ class _Totals:
 
     def costs(self, stated: JsonObject, *, is_incomplete: bool) -> JsonObject:
         """The section `costs`; `stated` are totals that the caller stated."""
-        usage, counts = self.usage, {name: count.value for name, count in self._counts.items()}
-        short, long = counts["cache_write_5m"], counts["cache_write_1h"]
+        usage, further = self.usage, _further_tokens(self._counts)
         costs: JsonObject = {
             "input_tokens": usage.input.value,
             "output_tokens": usage.output.value,
-            "cache_read_tokens": counts["cache_read"],
-            "cache_write_tokens": None if short is None or long is None else short + long,
-            "reasoning_tokens": counts["reasoning"],
+            **{f"{name}_tokens": count for name, count in further.items()},
             "total_cost_usd": usage.cost,
             "cost_source": self._cost_source(),
             "token_source": usage.token_source,
@@ -351,9 +370,10 @@ def _agreeing_parts(parts: list[JsonObject], costs: JsonObject) -> list[JsonObje
     for name, total in (
         ("input", "input_tokens"),
         ("output", "output_tokens"),
+        *((name, f"{name}_tokens") for name in FURTHER_CLASSES),
         ("cost_usd", "total_cost_usd"),
     ):
-        known, whole = all_known(part[name] for part in parts), costs[total]
+        known, whole = all_known(part.get(name) for part in parts), costs[total]
         if known is None or whole is None:
             continue
         if not (money_agrees(known, whole) if name == "cost_usd" else sum(known) == whole):

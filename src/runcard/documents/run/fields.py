@@ -93,6 +93,15 @@ def has_calls(document: JsonObject) -> bool:
     return any(breakdowns) or any(figure is not None for figure in figures) or bool(usage.get("incomplete"))
 
 
+def may_have_more(document: JsonObject) -> bool:
+    """Whether the totals of a run are lower bounds: calls were not seen, or it is open, or it was killed in the middle of a call."""
+    if not has_calls(document):
+        return False
+    generation = _object(document.get("generation"))
+    is_over = generation.get("status") != "running" and not generation.get("estimated")
+    return not is_over or bool(_object(document.get("token_usage")).get("incomplete"))
+
+
 def model_breakdown(document: JsonObject) -> list[JsonObject]:
     """The calls of a run by model; empty if none were recorded."""
     parts = _object(document.get("token_usage")).get("breakdown_by_model")

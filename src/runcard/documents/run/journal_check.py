@@ -13,7 +13,7 @@ from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
 from runcard.documents.run.call_facts import FILLED, SERVER_TOOLS
-from runcard.documents.run.call_totals import FAILED_CALLS, KNOWN_COST
+from runcard.documents.run.call_totals import FAILED_CALLS, FURTHER_CLASSES, KNOWN_COST
 from runcard.documents.run.fields import model_breakdown
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.documents.times import parse_time
@@ -145,6 +145,9 @@ class _FoldedJournal:
             folded = journal.document(start, with_parts=False)
         if not any(SERVER_TOOLS in part for part in model_breakdown(document)):
             folded = _without(folded, SERVER_TOOLS)
+        if not any(name in part for part in model_breakdown(document) for name in FURTHER_CLASSES):
+            for name in FURTHER_CLASSES:
+                folded = _without(folded, name)
         if KNOWN_COST not in document["costs"]:
             folded = _without(folded, KNOWN_COST)
         if FAILED_CALLS not in (document.get("token_usage") or {}):

@@ -8,3 +8,4 @@ INSTANCE_COLLECTED = (
     "instance.collected"  # instance_id; workspace, output, checksums: as in the instance document
 )
 COLLECTION_ENDED = "collection.ended"  # redactions; sections: the digest of each section of the team document
+CALLS_LISTED = "calls.listed"  # calls: some of those of an imported session, each with its agent, its time and what it used

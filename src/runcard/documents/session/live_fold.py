@@ -397,6 +397,7 @@ def _part(key: tuple[Any, ...], part: CallSections) -> JsonObject:
     return {
         "model": model,
         **{name: value for name, value in facts.items() if value is not None},
+        "calls": sum(row["calls"] for row in part.token_usage["breakdown_by_model"]),
         "tokens": _tokens(part.costs),
         "token_source": weakest_source([part.costs["token_source"]]),
         **({"cost": cost} if cost is not None else {} if known is None else {"known_cost": known}),

@@ -41,6 +41,7 @@ _HOSTS = {
     "anthropic.com": "anthropic",
     "azure.com": "azure",
     "cerebras.ai": "cerebras",
+    "chatgpt.com": "openai",
     "cohere.com": "cohere",
     "deepseek.com": "deepseek",
     "fireworks.ai": "fireworks",

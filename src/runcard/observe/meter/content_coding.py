@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Callable, Iterator
 
 _OUTPUT = 1 << 20  # bytes that a decoder may return at once
-_LARGEST = 256 << 20  # of a body that is small before it is decoded
+_STEP = 1 << 10  # bytes that a decoder gets at once: at the end of each frame or member, the rest is copied
+_LARGEST = 16 << 20  # of a body that is small before it is decoded
 _LARGEST_RATIO = 100  # of a large one
 _MAX_CODINGS = 4
 _GZIP, _DEFLATE, _RAW = 31, 15, -15  # as zlib names them
@@ -47,9 +48,10 @@ class ContentDecoder:
         if number == len(self._decoders):
             yield piece
             return
-        for part in self._decoders[number](piece):
-            if part:
-                yield from self._decode(part, number + 1)
+        for start in range(0, len(piece), _STEP):
+            for part in self._decoders[number](piece[start : start + _STEP]):
+                if part:
+                    yield from self._decode(part, number + 1)
 
 
 def _decoder(name: str) -> Decode:

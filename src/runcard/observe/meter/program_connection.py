@@ -136,7 +136,7 @@ class ProgramConnection(asyncio.Protocol):
         line = request_line(head)
         if line is None or not self._relay.is_host(head.values(b"host")):
             return None
-        found = self._relay.find(line.target)
+        found = self._relay.find(line.target, b"".join(head.values(b"user-agent")[:1]))
         if found is None and self._redirection is not None and line.target == self._redirection[1]:
             found = self._redirection
         if found is None:
@@ -151,7 +151,7 @@ class ProgramConnection(asyncio.Protocol):
     def _begin(self, request: _RoutedRequest) -> None:
         """Pass on the head of a request, and report it."""
         try:
-            address = self._relay.upstreams.address(request.route)
+            address = self._relay.upstreams(request.route).address(request.route)
         except CannotConnect as error:
             self._report_of(request, b"").fail(Failure.UNREACHABLE, str(error))
             self._reset()
@@ -181,7 +181,7 @@ class ProgramConnection(asyncio.Protocol):
         if link is None or link.is_lost:
             link = UpstreamConnection(self, route, address, self._relay.links, self._relay.add_problem)
             self._links[route.name] = link
-            link.connect(self._relay.upstreams)
+            link.connect(self._relay.upstreams(route))
         self._link = link
         return link
 

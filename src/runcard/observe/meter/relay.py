@@ -41,7 +41,9 @@ class LoopbackRelay:
         self, routes: Routes, observe: Observe, environment: Mapping[str, str], secret: str, port: int
     ) -> None:
         self._make_observer = observe
-        self.upstreams = Upstreams(environment)
+        self._upstreams: dict[tuple[tuple[str, str], ...] | None, Upstreams] = {
+            None: Upstreams(environment)
+        }  # by the proxies and certificates of a route
         self.connections: set[ProgramConnection] = set()
         self.links: set[UpstreamConnection] = set()
         self.problems: list[str] = []
@@ -81,11 +83,18 @@ class LoopbackRelay:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
+    def upstreams(self, route: Route) -> Upstreams:
+        """What connects to the upstream of a route."""
+        found = self._upstreams.get(route.network)
+        if found is None:
+            found = self._upstreams[route.network] = Upstreams(dict(route.network or ()))
+        return found
+
     def is_host(self, hosts: list[bytes]) -> bool:
         """Whether these are the values of the Host header in a request to the relay."""
         return len(hosts) == 1 and hosts[0].lower() in self._hosts
 
-    def find(self, target: bytes) -> tuple[Route, bytes] | None:
+    def find(self, target: bytes, user_agent: bytes) -> tuple[Route, bytes] | None:
         """The route of a request, and its path at the upstream; None for a request that is not the program's."""
         found = _TARGET.fullmatch(target)
         if found is None or not compare_digest(found[1], self._secret):
@@ -93,7 +102,7 @@ class LoopbackRelay:
         route = self._routes.find(found[2].decode("latin-1"))
         if route is None:
             return None
-        path = route.with_version(found[3] or b"")
+        path = route.whole_path(found[3] or b"", user_agent)
         return route, path if path.startswith(b"/") else b"/" + path
 
     def report(self, route: Route, head: RequestHead, *, proposes_upgrade: bool) -> ExchangeReport:

@@ -17,15 +17,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from runcard.observe.meter.adapters import UNCHECKED
 from runcard.observe.meter.http_message import HeadBuffer, UnclearMessage, parse_head, status_line
+from runcard.observe.meter.network_variables import CERTIFICATE_FILES, CERTIFICATE_FOLDERS
 from runcard.observe.meter.routes import Route
 
 CONNECT_TIMEOUT = 30.0  # seconds: the program cannot apply its own to a connection that the relay makes
-
-CERTIFICATE_FILES = (
-    *("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
-    *("CODEX_CA_CERTIFICATE", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "DENO_CERT"),
-)
-CERTIFICATE_FOLDERS = ("SSL_CERT_DIR",)
 
 _SYSTEM_CERTIFICATES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Alpine

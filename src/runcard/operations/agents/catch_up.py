@@ -87,7 +87,7 @@ def _import(note: HookNote, before: HookResult | None) -> HookResult:
     from runcard.operations.sessions.import_sessions import import_sessions  # noqa: PLC0415
     from runcard.transcripts.sources import NoSessionsError  # noqa: PLC0415
 
-    files, began = note.files(), time.time()
+    files, began = note.files_digest(), time.time()
     run = note.run if note.run and is_open_run(note.run) else ""
     action, error, store = "nothing", "", ""
     try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 
 from runcard.agent_setup import hook_note
+from runcard.agent_setup.ignored_settings import ignored_reason
 from runcard.agent_setup.install_notes import (
     InstallNote,
     digest_of,
@@ -130,6 +131,11 @@ def plan_install(
     plan.changes = list(_changes(setup, commands, scope, environ, add=wanted))
     if "hooks" in wanted and setup.note:
         plan.remarks.append(setup.note)
+    variables = os.environ if environ is None else environ
+    for change in plan.changes:
+        text = (change.after or b"").decode("utf-8", "replace")
+        reason = ignored_reason(tool, change.path, text, is_project=scope == "project", environ=variables)
+        plan.remarks += [reason] if reason is not None else []
     if not parts and setup.no_hooks is not None:
         plan.remarks.append(f"{setup.title} gets no hooks: {setup.no_hooks}")
     if "mcp" in wanted and missing_modules("mcp"):

@@ -2,11 +2,23 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.store.archives.index import ArchiveEntry
 from runcard.store.remote.urls import is_url
+
+
+class Leftover(NamedTuple):
+    """What a command left that was killed while it deleted or archived a record."""
+
+    path: str
+    bytes: int
+    about: str
+
+    def to_dict(self) -> JsonObject:
+        return {"path": printable(self.path), "bytes": self.bytes, "about": self.about}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, time_before
-from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidate import Candidate, Leftover
 from runcard.operations.checks.verify import verify
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
@@ -30,6 +30,8 @@ from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, ent
 from runcard.store.own_directories import own_entry
 from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
 from runcard.store.remote.urls import is_url
+
+_ASIDE = "a record whose removal or restoring was interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class PruneCandidates(NamedTuple):
 
     records: list[Candidate]  # oldest first in each store
     stores: list[StoreSize]
+    leftovers: list[Leftover]  # of killed commands; they are removed, unless it is a dry run
 
 
 def candidates(
@@ -66,9 +69,11 @@ def candidates(
     """
     chosen: list[Candidate] = []
     sizes: list[StoreSize] = []
+    leftovers: list[Leftover] = []
     limit = time_before(older_than) if older_than is not None else None
     for store in stores:
-        every, total = _remote(store, dry_run=dry_run) if is_url(store) else _local(store, dry_run=dry_run)
+        every, total, left = _remote(store, dry_run) if is_url(store) else _local(store, dry_run)
+        leftovers += left
         of_kind = (candidate for candidate in every if kind in {None, candidate.kind})
         by_age = sorted(
             of_kind, key=lambda candidate: (candidate.ended, not _is_outdated(candidate), candidate.path)
@@ -81,26 +86,28 @@ def candidates(
             bytes_left -= old[-1].bytes
         chosen += old
         sizes.append(StoreSize(store, total, bytes_left))
-    return PruneCandidates(chosen, sizes)
+    return PruneCandidates(chosen, sizes, leftovers)
 
 
-def _local(store: str, *, dry_run: bool) -> tuple[Iterator[Candidate], int]:
-    """The candidates of a store on this machine, and its size."""
+_StoreContents = tuple[Iterator[Candidate], int, list[Leftover]]
+
+
+def _local(store: str, dry_run: bool) -> _StoreContents:  # noqa: FBT001 - as below
+    """The candidates of a store on this machine, its size, and what killed commands left there."""
+    left = [Leftover(path, size, _ASIDE) for path, size in finish_removals(store, dry_run=dry_run)]
     if not dry_run:
-        finish_removals(store)
         tidy_archives(store)
-    return _find_candidates(store), store_size(store)
+    return _find_candidates(store), store_size(store), left
 
 
-def _remote(url: str, *, dry_run: bool) -> tuple[Iterator[Candidate], int]:
+def _remote(url: str, dry_run: bool) -> _StoreContents:  # noqa: FBT001
     """The same for a folder of archives in object storage; its size is that of the archives, and of what is beside them."""
     from runcard.operations.archives.prune_remote import remote_candidates, tidy_remote  # noqa: PLC0415 - only for URLs
     from runcard.store.remote.folder import RemoteFolder  # noqa: PLC0415
 
     folder = RemoteFolder(url)
-    if not dry_run:
-        tidy_remote(folder)
-    return remote_candidates(folder), sum(map(folder.size_of, folder.archives))
+    left = tidy_remote(folder, dry_run=dry_run)
+    return remote_candidates(folder), sum(map(folder.size_of, folder.archives)), left
 
 
 def _is_outdated(candidate: Candidate) -> bool:

@@ -39,6 +39,7 @@ class PruneResult(NamedTuple):
             "stores": [store.to_dict() for store in self.found.stores],
             "deleted": [candidate.to_dict() for candidate in self.deleted],
             "freed_bytes": sum(candidate.bytes for candidate in self.deleted),
+            "leftovers": [leftover.to_dict() for leftover in self.found.leftovers],
             "kept": [candidate.to_dict() | {"reason": reason} for candidate, reason in self.kept],
         }
 

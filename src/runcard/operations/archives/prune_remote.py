@@ -14,7 +14,7 @@ from runcard.encoding import Limits
 from runcard.errors import MachineError, RuncardError
 from runcard.observe.clock import Clock
 from runcard.operations.archives.archive_remote import uploader_to
-from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidate import Candidate, Leftover
 from runcard.operations.checks.verify_remote import verify_remote_archive
 from runcard.parallel.calls import CallThreads
 from runcard.store.ledger import ARCHIVED, DELETED, Ledger, LedgerEntry, entry_payload
@@ -27,6 +27,9 @@ from runcard.store.remote.s3_writer import DEAD_AFTER, S3Writer
 from runcard.store.remote.urls import ObjectUrl, objects_of
 
 _AT_ONCE = 16
+_DELETED = "its archive was deleted: the deletion was interrupted"
+_INTERRUPTED = "its archive is not there: an upload was interrupted"
+_IN_PARTS = "an upload in parts that was interrupted"
 
 
 def remote_candidates(folder: RemoteFolder) -> Iterator[Candidate]:
@@ -65,18 +68,32 @@ def _doubt(entry: LedgerEntry | None, digest: str) -> str | None:
     return "the ledger knows this archive with another record" if is_other else None
 
 
-def tidy_remote(folder: RemoteFolder) -> None:
-    """Remove what uploads and deletions left that were killed more than a day ago; of an archive that somebody removed, all stays."""
-    now, bucket = datetime.now(UTC), bucket_of(folder.url)
-    old = [
-        url
-        for url, archive in folder.leftovers().items()
-        if now - folder.objects[url].modified > DEAD_AFTER and not _is_archived(folder.latest.get(archive))
-    ]
-    bucket.delete(map(ObjectUrl.parse, old))
+def tidy_remote(folder: RemoteFolder, *, dry_run: bool) -> list[Leftover]:
+    """Remove what uploads and deletions left that were killed more than a day ago; what that was.
+
+    Only what a ledger says was deleted, or what has the mark of an upload: names like ours can be another program's.
+    """
+    found: list[Leftover] = []
     if folder.url.scheme == "s3":
         with suppress(MachineError):  # not everybody who may delete archives may list uploads
-            S3Writer().abort_dead(folder.url)
+            found += _abort_dead(folder, dry_run=dry_run)
+    limit = datetime.now(UTC) - DEAD_AFTER
+    for about, states in ((_DELETED, folder.of_deleted), (_INTERRUPTED, folder.of_uploads)):
+        old = [state for state in states if state.modified < limit]
+        if not dry_run:
+            bucket_of(folder.url).delete(state.url for state in old)
+        found += [Leftover(str(state.url), state.size, about) for state in old]
+    return found
+
+
+def _abort_dead(folder: RemoteFolder, *, dry_run: bool) -> Iterator[Leftover]:
+    """Abort uploads in parts; those of runcard began with what is beside the archive."""
+    writer = S3Writer()
+    for url, upload in writer.dead_uploads(folder.url):
+        if folder.is_upload(url):
+            if not dry_run:
+                writer.abort(url, upload)
+            yield Leftover(str(url), 0, _IN_PARTS)
 
 
 def _is_archived(entry: LedgerEntry | None) -> bool:

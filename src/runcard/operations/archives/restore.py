@@ -23,7 +23,7 @@ from runcard.store.archives.index import ArchiveFolder
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.scan import ArchiveContents
 from runcard.store.archives.temporary_copy import check_archive, check_name, no_store
-from runcard.store.archives.unpack import unpack
+from runcard.store.archives.unpack import archived_originals, unpack
 from runcard.store.find_record import open_archive
 from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledger_paths
 from runcard.store.own_directories import open_own
@@ -129,6 +129,12 @@ def _unpack(contents: ArchiveContents, store: str, progress: Progress | None) ->
             if os.path.lexists(target := os.path.join(store, contents.name)):
                 raise _already_exists(target)
             unpack(contents, aside, progress=progress)
+            originals = archived_originals(contents)
+            for original in originals.values():
+                from runcard.store.originals import keep_original  # noqa: PLC0415 - few records were migrated
+
+                mode = os.stat(os.path.join(aside, layout.METADATA)).st_mode & 0o666
+                keep_original(store, original, mode)
             sync_filesystem(aside)
             directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.archives.candidate import Candidate
+from runcard.operations.archives.candidate import Candidate, Leftover
 from runcard.operations.archives.candidates import copies_of, delete, reason_to_keep
+from runcard.store import layout
+from runcard.store.archives.replace_directory import finish_removals
 from runcard.store.find_record import open_record
+from runcard.store.ledger import entries_about
 from runcard.store.record import DirectoryRecord
 from runcard.store.remote.urls import is_url
+from runcard.store.stores_at_hand import stores_at_hand
 
 WHY = "deleted by the user"
 
@@ -60,6 +64,18 @@ def record_copies(word: str | os.PathLike[str]) -> list[Candidate]:
                 f"{printable(copy.path)} is a link", hint=f"name {printable(os.path.realpath(copy.path))}"
             )
     return copies
+
+
+def finish_deletion(word: str | os.PathLike[str]) -> list[Leftover]:
+    """Remove what is left of a record whose deletion was interrupted, if the word names one; what that was."""
+    folder, name = os.path.split(os.fspath(word).rstrip("/"))
+    done: list[Leftover] = []
+    for store in [folder] if folder else stores_at_hand():
+        names = {name, *(os.path.basename(entry.path or "") for entry in entries_about(store, name))} - {""}
+        asides = {layout.pruned_aside(store, each) for each in names}
+        if any(map(os.path.lexists, asides)):
+            done += [Leftover(path, size, WHY) for path, size in finish_removals(store) if path in asides]
+    return done
 
 
 def delete_record(copies: Sequence[Candidate], *, force: bool = False, why: str | None = None) -> None:

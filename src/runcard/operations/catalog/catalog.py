@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from runcard.catalog.columns import INSTANCES, PLANS, RECORDS, Column
-from runcard.catalog.conditions import time_value
+from runcard.catalog.conditions import time_of
 from runcard.catalog.engine import SqlRows
 from runcard.catalog.searching import Filters
 from runcard.documents.times import format_time_ms, parse_time
@@ -183,7 +183,7 @@ class Catalog:
         names = by.split(",") if isinstance(by, str) else by
         if isinstance(since, str):
             now = datetime.now(UTC)
-            since = datetime.fromtimestamp(time_value(since, now) / 1000, UTC)
+            since = time_of(since, now)
         wanted = [name.strip() for name in names]
         return record_costs(wanted, since=since, limit=limit, catalog=self._path)
 

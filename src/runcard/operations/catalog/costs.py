@@ -1,6 +1,6 @@
 """What the models of all known runs and sessions cost: `runcard costs` without `--source`, or with both.
 
-Records say what a run, or each agent of a session, used as a whole: it counts at the time at which that started.
+A call counts at its own time; where a record does not list its calls, they count when the run, or the agent of a session, started.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.accounting import Prices
+from runcard.catalog.call_identity import number_of
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.usage_sums import (
     CountedRecords,
@@ -19,7 +20,6 @@ from runcard.catalog.usage_sums import (
     counted_records,
     expensive_sessions,
     imported_sessions,
-    runs_by_id,
     unreadable_records,
     usage_facts,
     usage_sums,
@@ -125,7 +125,7 @@ class RecordCosts:
             "records_without_time": self.facts.undated,
             "copies_not_counted": self.counted.copies,
             "conflicts": list(self.counted.conflicts),
-            "partly_joined": len(self.counted.partly),
+            "partly_joined": self.counted.partly,
             "more_groups": self.more_groups,
         }
 
@@ -160,7 +160,7 @@ def all_costs(
     """Add up records and session files, each call once. `limit` is the number of groups to keep, the most expensive ones.
 
     Of a session that is in both, the imported one counts if it has more calls, or was joined with the run that metered it,
-    unless it started too early; else its files count.
+    unless it started too early; else its files count, joined with the runs that metered it.
     """
     _check(by)
     try:
@@ -169,13 +169,11 @@ def all_costs(
         if paths:
             raise
         return record_costs(by, since=since, limit=limit)  # its tools have not been used here
-    joined = _join_runs(found)
+    _join_runs(found)
     with open_catalog() as database:
         sums = _RecordSums(database, by, since)
-        stored, in_files = _in_both(database, found, sums.counted, sums.start)
-        runs = list(runs_by_id(database, joined))
-        partly = {run for run, own, calls in runs if calls is None or joined[own] < calls}
-        sums.leave_out({*in_files, *(run for run, *_ in runs)}, partly)
+        stored, in_files = _in_both(database, found, sums.start)
+        sums.leave_out(in_files, _calls_in_files(found, stored))
         report = sums.report()
     report.transcripts = add_up(found, by, since=since, prices=prices, left_out=stored)
     report.in_both = len(stored) + len(in_files)
@@ -187,21 +185,24 @@ def all_costs(
     return report
 
 
-def _join_runs(found: FoundCalls) -> dict[str, int]:
-    """Join the calls of session files with those of the runs that metered them; how many each run has, by its id."""
-    joined: dict[str, int] = {}
+def _join_runs(found: FoundCalls) -> None:
+    """Join the calls of session files with those of the runs that metered them."""
     table = found.read.table
     for tool in found.tools:
         sessions = {one.session for one in table.origins if one.tool == tool and one.session is not None}
-        for metered in join_metered_runs(table, tool, sessions, stores_to_ask()).values():
-            for run in metered.runs:
-                calls = run["calls_in_both"] + run["only_metered"]
-                joined[run["run_id"]] = joined.get(run["run_id"], 0) + calls
-    return joined
+        join_metered_runs(table, tool, sessions, stores_to_ask())
+
+
+def _calls_in_files(found: FoundCalls, stored: Collection[tuple[str, str | None]]) -> set[int]:
+    """The identities of the calls that count by session files, not by records."""
+    calls = found.read.table.items()
+    return {
+        number_of(key[:8]) for key, call in calls if (call.origin.tool, call.origin.session) not in stored
+    }
 
 
 def _in_both(
-    database: CatalogDatabase, found: FoundCalls, counted: CountedRecords, start: int | None
+    database: CatalogDatabase, found: FoundCalls, start: int | None
 ) -> tuple[set[tuple[str, str | None]], set[int]]:
     """The sessions that count as they were imported, by tool and id; and the records of those whose files count."""
     calls: dict[tuple[str, str], int] = {}
@@ -214,7 +215,7 @@ def _in_both(
         own[tool, safe_id(tool, session)] = session
     stored: set[tuple[str, str | None]] = set()
     in_files: set[int] = set()
-    for imported in imported_sessions(database, counted.left_out):
+    for imported in imported_sessions(database):
         session_id = own.get((imported.tool, imported.id))
         if session_id is None:
             continue
@@ -239,15 +240,15 @@ class _RecordSums:
         self._database, self._by, self._since = database, tuple(by), since
         self.start = None if since is None else round(since.timestamp() * 1000)
         self._texts = [name for name in by if name not in TIMES]
-        self.counted = counted_records(database, self.start)
+        self.counted = counted_records(database)
+        self._wanted = UsageFilter(self.start)
 
-    def leave_out(self, records: Collection[int], partly: Collection[int]) -> None:
-        """Do not count these records, some of which have further calls."""
-        left_out = self.counted.left_out.union(records)
-        self.counted = self.counted._replace(left_out=left_out, partly=self.counted.partly.union(partly))
+    def leave_out(self, records: Collection[int], calls: Collection[int]) -> None:
+        """Do not count these records, and these calls."""
+        self._wanted = UsageFilter(self.start, records, calls)
 
     def report(self, limit: int | None = None) -> RecordCosts:
-        wanted = UsageFilter(self.start, self.counted.left_out)
+        wanted = self._wanted
         totals, groups, more = CostTotals(), dict[Key, CostTotals](), 0
         shown = wanted
         if limit is not None and self._by == ("session",):  # there may be very many
@@ -259,10 +260,6 @@ class _RecordSums:
             groups.setdefault(self._key(usage), CostTotals()).add_usage(usage)
             if shown is wanted:
                 totals.add_usage(usage)
-        if self.counted.partly:
-            for usage in self._sums(UsageFilter(self.start, only=self.counted.partly)):
-                totals.at_least = True
-                groups.setdefault(self._key(usage), CostTotals()).at_least = True
         unread = [UnreadRecord(*row) for row in unreadable_records(self._database)]
         facts = usage_facts(self._database, wanted)
         ordered, fewer = most_expensive(_groups(groups, self._by), limit)

@@ -91,6 +91,7 @@ class _CatalogSources(NamedTuple):
                 left = max(0, deadline - monotonic())
                 database.wait_at_most(left)
                 catch_up(database, store, left)
+            database.settle()  # also what a process wrote that was killed then
             self._catch_up_with_others(database)
 
     def _catch_up_with_others(self, database: CatalogDatabase) -> None:

@@ -4,12 +4,16 @@ The reader's own files decide whom to trust, never the record.
 """
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import WARNING, record_finding
+from runcard.errors import UsageError
 from runcard.files import printable
 from runcard.operations.checks.signature_state import SignatureState, signature_state
+from runcard.operations.checks.verify_directories import is_record
 from runcard.operations.checks.verify_result import Verified
+from runcard.settings import TIMESTAMP_CERTIFICATES, read_settings
 from runcard.store import layout
 from runcard.store.remote.urls import is_url
 from runcard.store.verification import Verdict
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     from runcard.operations.signatures.trust import JudgedSignature, TrustPolicy
 
 
+StrPath = str | os.PathLike[str]
+
+
 class Judgement(NamedTuple):
     """A result with findings about what the reader requires, and the signatures and time-stamps that are right."""
 
@@ -29,6 +36,19 @@ class Judgement(NamedTuple):
     signers: "Sequence[JudgedSignature]" = ()
     times: "Sequence[JudgedTimestamp]" = ()
     signature: SignatureState = SignatureState()
+
+
+class Requirements(NamedTuple):
+    """Whom a reader trusts, by the reader's own files, and what each record needs."""
+
+    signers: str | None = None
+    revoked: str | None = None
+    require: tuple[str, ...] | None = None
+    allow_unsigned_changes: bool = False
+    require_signed_ledger: bool = False
+    tsa_certs: str | None = None
+    require_timestamp: bool = False
+    proof: str | None = None
 
 
 def judge(
@@ -47,26 +67,10 @@ def judge(
     if authorities is not None and proven.verdict.records:
         findings += authorities.findings(_name(proven), times)
     verdict = proven.verdict._replace(findings=(*proven.verdict.findings, *findings))
-    return Judgement(proven._replace(verdict=verdict), signers, times, state)
-
-
-def with_signed_ledgers(judgements: "Iterable[Judgement]") -> "Iterator[Judgement]":
-    """The same, and a finding for each store whose ledger has no trusted signature; of records that were named, none is needed."""
-    stores: dict[str, bool] = {}
-    paths: dict[str, str] = {}  # of the stores, as they were named
-    for judgement in judgements:
-        result = judgement.result
-        if result.store is not None and not result.is_named:
-            is_signed = not result.verdict.records and any(each.is_trusted for each in judgement.signers)
-            stores[result.store] = stores.get(result.store, False) or is_signed
-            parent = os.path.dirname(result.path) or os.curdir
-            paths.setdefault(result.store, parent if result.verdict.records else result.path)
-        yield judgement
-    for store in (store for store, is_signed in stores.items() if not is_signed):
-        message = "the ledger is not signed by a trusted signer"
-        path = paths[store]
-        found = record_finding("signer", printable(path), layout.LEDGER_SIGNATURES, message)
-        yield Judgement(Verified(path, Verdict((found,), records=0), store))
+    judged = proven._replace(
+        verdict=verdict, signature=state, signers=tuple(signers), timestamps=tuple(times)
+    )
+    return Judgement(judged, signers, times, state)
 
 
 def trusted_from_within(
@@ -81,6 +85,56 @@ def trusted_from_within(
             message = "this file says whom to trust, and lies in what is verified: use one of your own"
             found = record_finding("signer", printable(file), "", message)._replace(severity=WARNING)
             yield Judgement(Verified(file, Verdict((found,), records=0)))
+
+
+def judge_all(
+    paths: "Sequence[StrPath]", results: "Iterable[Verified]", requirements: Requirements
+) -> "Iterator[Judgement]":
+    """Judge results; raises UsageError at once for requirements that contradict each other, or files that cannot be read."""
+    if requirements.proof is not None:
+        _check_proof(paths)
+    policy, authorities = _policy(requirements), _authorities(requirements)
+    files = (requirements.signers, requirements.revoked, requirements.tsa_certs)
+    judged = (judge(result, policy, authorities, requirements.proof) for result in results)
+    judgements = chain(trusted_from_within(files, paths), judged)
+    if not requirements.require_signed_ledger:
+        return judgements
+    from runcard.operations.checks.required_ledger import with_signed_ledgers  # noqa: PLC0415 - few pass it
+
+    return with_signed_ledgers(judgements, policy)
+
+
+def _policy(requirements: Requirements) -> "TrustPolicy | None":
+    """What the reader trusts; None if nothing says so."""
+    signers, revoked, names = requirements.signers, requirements.revoked, requirements.require
+    options = {
+        "--allow-unsigned-changes": requirements.allow_unsigned_changes,
+        "--require-signed-ledger": requirements.require_signed_ledger,
+    }
+    if signers is None and (option := next((name for name, is_set in options.items() if is_set), None)):
+        raise UsageError(f"{option} needs a file of signers", hint="pass it with --signers FILE")
+    if signers is None and revoked is None and names is None:
+        return None
+    from runcard.operations.signatures.trust import open_policy  # noqa: PLC0415 - few verify signatures
+
+    allows = requirements.allow_unsigned_changes
+    return open_policy(signers, revoked, names, allows_unsigned_changes=allows)
+
+
+def _authorities(requirements: Requirements) -> "TimePolicy | None":
+    """The time-stamping authorities that the reader trusts; None if neither an option nor a setting names any."""
+    file, is_required = requirements.tsa_certs, requirements.require_timestamp
+    if not is_required and read_settings({TIMESTAMP_CERTIFICATES: file})[TIMESTAMP_CERTIFICATES] is None:
+        return None
+    from runcard.operations.signatures.time_authority import TimePolicy, open_authorities  # noqa: PLC0415
+
+    return TimePolicy(open_authorities(file), is_required=is_required)
+
+
+def _check_proof(paths: "Sequence[StrPath]") -> None:
+    """A proof is about one record; raises UsageError if a folder of them, or several, were named."""
+    if len(paths) != 1 or (os.path.isdir(paths[0]) and not is_record(os.fspath(paths[0]))):
+        raise UsageError("--proof is about one record", hint="name that record")
 
 
 def _with_proof(result: Verified, proof: str | None) -> Verified:
@@ -120,8 +174,7 @@ def _signatures(
     state = policy.state(verdict, signers)
     if not (verdict.records or signers):
         return signers, state, []
-    has_unchecked = verdict.leaves_unchecked(layout.SIGNATURE)
-    return signers, state, policy.findings(_name(result), signers, state, has_unchecked=has_unchecked)
+    return signers, state, policy.findings(_name(result), signers, state)
 
 
 def _name(result: Verified) -> str:

@@ -10,7 +10,7 @@ from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
-from runcard.store.find_record import open_record
+from runcard.store.find_record import NoRecordError, open_record
 from runcard.store.record import Record
 from runcard.views.run_readme import is_readme_of
 
@@ -110,7 +110,7 @@ def show_record(
     word: str | os.PathLike[str] | Record, limits: Limits | None = None
 ) -> "ShownRun | ShownSession":
     """Read a run or a session; raises RuncardError if it cannot be read."""
-    record = word if isinstance(word, Record) else open_record(word, limits)
+    record = word if isinstance(word, Record) else _open(word, limits)
     if layout.is_live_session(record.path):
         from runcard.operations.checks.show_session import show_open_session  # noqa: PLC0415 - few are open
 
@@ -140,6 +140,15 @@ def show_record(
     )
 
 
+def _open(word: str | os.PathLike[str], limits: Limits | None) -> Record:
+    try:
+        return open_record(word, limits)
+    except NoRecordError as error:
+        from runcard.operations.catalog.other_hosts import on_other_host  # noqa: PLC0415 - rarely needed
+
+        raise on_other_host(os.fspath(word)) or error from None
+
+
 def signatures_of(record: Record) -> "tuple[StatedSignature, ...]":
     """The signatures of a record, which nobody has checked; none of an archive that is damaged or missing."""
     try:
@@ -155,7 +164,7 @@ def signatures_of(record: Record) -> "tuple[StatedSignature, ...]":
 
 
 def _so_far(record: Record, document: JsonObject) -> JsonObject | None:
-    from runcard.operations.checks.open_run import document_so_far  # noqa: PLC0415 - few runs are open
+    from runcard.store.runs.document_so_far import document_so_far  # noqa: PLC0415 - few runs are open
 
     return document_so_far(record.path, document)
 

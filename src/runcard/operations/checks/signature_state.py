@@ -22,17 +22,18 @@ UNTRUSTED: Final = "untrusted"
 BAD: Final = "bad"
 NONE: Final = "none"
 
-_SIGNED = {CURRENT: True, NONE: None}
+_SIGNED = {CURRENT: True, NONE: None, None: None}
 
 
 class SignatureState(NamedTuple):
     """Whether a record is signed as it is now, by whom, and what nobody signed."""
 
-    state: str = NONE
+    state: str | None = NONE  # None: there is a signature that could not be checked, and no other
     by: tuple[str, ...] = ()  # names, or fingerprints of keys without a name
     unsigned_changes: int = 0
     unsigned_additions: int = 0
     claims: "tuple[LedgerClaim, ...]" = ()  # of a ledger: entries after the signature that delete or change records
+    reason: str | None = None  # why it could not be checked
 
     @property
     def signed(self) -> bool | None:
@@ -40,10 +41,14 @@ class SignatureState(NamedTuple):
         return _SIGNED.get(self.state, False)
 
     def to_dict(self) -> JsonObject:
+        if self.state is None:
+            return {"state": None, "by": [], "unsigned_additions": None, "reason": self.reason}
         return {"state": self.state, "by": list(self.by), "unsigned_additions": self.unsigned_additions}
 
     def describe(self) -> str:
         """The state as a part of the verdict."""
+        if self.state is None:
+            return "signature not checked"
         if self.state != BEFORE_CHANGES:
             return "signed" if self.signed else "not signed"
         changes = "1 change" if self.unsigned_changes == 1 else f"{self.unsigned_changes:,} changes"
@@ -73,7 +78,8 @@ def signature_state(
     if any(finding.kind == "signature" for finding in verdict.findings):
         return SignatureState(BAD)
     if not signatures:
-        return SignatureState()
+        reason = verdict.unchecked_signature
+        return SignatureState() if reason is None else SignatureState(None, reason=reason)
     counted = [
         each for each in signatures if (each.is_trusted if only_trusted else each.is_trusted is not False)
     ]

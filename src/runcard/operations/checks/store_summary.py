@@ -16,11 +16,12 @@ def store_summary(store: str, events: Counter[str], signature: SignatureState) -
     anchors: list[str] = []
     with suppress(RuncardError, OSError):
         anchors = layout.anchor_names(store)
+    reason = {} if signature.state is not None else {"reason": signature.reason}
     removed = sum(claim.is_removal for claim in signature.claims)
     return {
         "path": printable(store),
         "ledger": {
-            "signature": {"state": signature.state, "by": list(signature.by)},
+            "signature": {"state": signature.state, "by": list(signature.by), **reason},
             "entries": events.total(),
             "amendments": sum(events[event] for event in (AMENDED, REDACTED, MIGRATED)),
             "deletions": events[DELETED],

@@ -13,7 +13,6 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.operations.checks.judgement import Judgement, judge
-from runcard.operations.checks.signature_state import SignatureState
 from runcard.operations.checks.verify_directories import (
     CheckedDirectory,
     is_record,
@@ -111,10 +110,14 @@ def damage_of(
     path: str | os.PathLike[str], *, except_for: Callable[[Finding], bool] = lambda _: False
 ) -> str | None:
     """Why a record fails verification; None if it does not."""
-    for result in verify(path):
-        for found in result.verdict.findings:
-            if found.breaks and not except_for(found):
-                return f"{printable(found.path)}: {found.message}" if found.path else found.message
+    return next(filter(None, (first_damage(result, except_for=except_for) for result in verify(path))), None)
+
+
+def first_damage(result: Verified, *, except_for: Callable[[Finding], bool] = lambda _: False) -> str | None:
+    """The first finding that breaks a record or a store, in words."""
+    for found in result.verdict.findings:
+        if found.breaks and not except_for(found):
+            return f"{printable(found.path)}: {found.message}" if found.path else found.message
     return None
 
 
@@ -334,8 +337,7 @@ class VerifySummary:
         if result.store is not None and result.ledger is not None:
             from runcard.operations.checks.store_summary import store_summary  # noqa: PLC0415 - only for whole stores
 
-            state = judgement.signature if judgement.signers else SignatureState()
-            self._ledgers.append(store_summary(result.store, result.ledger, state))
+            self._ledgers.append(store_summary(result.store, result.ledger, judgement.signature))
 
     @property
     def signed(self) -> bool | None:

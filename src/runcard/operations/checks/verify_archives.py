@@ -18,7 +18,7 @@ from runcard.files import FileKind, check_relative, printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.amendments.read import REDACTION, FileChange
-from runcard.store.archives.bundles.manifest import MANIFEST
+from runcard.store.archives.bundles.manifest import MANIFEST, bundled_proof
 from runcard.store.archives.index import ArchiveEntry, ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.ledger import ARCHIVED, LedgerEntry, LedgerKey
@@ -333,6 +333,10 @@ def _verify_bundle(path: str, progress: Progress | None, limits: Limits | None) 
         return Verdict((record_finding("document", name, MANIFEST, error.message),))
     run = ArchivedRecord(path, kind=RUN, contents=contents.below(manifest["run"])).in_store(None)
     verdict = verify_record(run, limits=limits, progress=progress)
+    if (proof := contents.read(bundled_proof(manifest["run"]))) is not None:
+        from runcard.operations.signatures.anchor_proof import apply_proof_data  # noqa: PLC0415 - few bundles have one
+
+        verdict = apply_proof_data(verdict, proof, bundled_proof(manifest["run"]))
     stated, found = manifest.get("metadata_sha256"), sha256_bytes(run.read(layout.METADATA) or b"").hex
     if stated == found:
         return verdict

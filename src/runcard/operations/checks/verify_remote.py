@@ -108,12 +108,12 @@ def folder_findings(folder: RemoteFolder, digests: Mapping[str, str | None]) -> 
     for url in (*digests, *folder.misnamed):
         if url not in folder.latest:
             yield ledger_finding(printable(url), "", "no ledger has this archive")
-    for url, archive in folder.leftovers().items():
-        known = folder.latest.get(archive)
-        if known is None:
-            yield ledger_finding(printable(url), "", "its archive is not there: an upload was interrupted")
-        elif known.event != ARCHIVED:
-            yield ledger_finding(printable(url), "", "its archive was deleted: the deletion was interrupted")
+    for state in folder.of_uploads:
+        message = "its archive is not there: an upload was interrupted"
+        yield ledger_finding(printable(str(state.url)), "", message)
+    for state in folder.of_deleted:
+        message = "its archive was deleted: the deletion was interrupted"
+        yield ledger_finding(printable(str(state.url)), "", message)
 
 
 def _entry_findings(url: str, entry: LedgerEntry, digests: Mapping[str, str | None]) -> Iterator[Finding]:

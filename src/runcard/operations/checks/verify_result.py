@@ -2,13 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.findings import Finding
 from runcard.documents.run.input_state import InputState
 from runcard.errors import RuncardError
 from runcard.files import failure
+from runcard.operations.checks.signature_state import SignatureState
 from runcard.store.verification import Verdict, unreadable
+
+if TYPE_CHECKING:
+    from runcard.operations.signatures.time_authority import JudgedTimestamp
+    from runcard.operations.signatures.trust import JudgedSignature
 
 
 class Verified(NamedTuple):
@@ -27,6 +32,9 @@ class Verified(NamedTuple):
     ledger: Counter[str] | None = (
         None  # for a store that was verified as a whole: how many entries of each kind
     )
+    signature: SignatureState = SignatureState()  # when it is judged
+    signers: "tuple[JudgedSignature, ...]" = ()  # the signatures that are right, and whose they are
+    timestamps: "tuple[JudgedTimestamp, ...]" = ()  # those that are right, and whether they are trusted
     deleted: int = 0  # for a store without records: how many were deleted on purpose
 
     @property

@@ -28,7 +28,8 @@ from runcard.store.ledger_index import LedgerIndex, RecordKeys
 from runcard.store.record import DirectoryRecord, Progress, hint_about_file
 from runcard.store.signatures import read_ledger_signatures
 from runcard.store.verification import Verdict, is_store, unreadable, verify_ledgers
-from runcard.store.verification.lost_runs import verify_open_marks
+from runcard.store.verification.ledgers import repeated_records
+from runcard.store.verification.lost_runs import verify_open_marks, verify_removals
 
 if TYPE_CHECKING:
     from runcard.operations.checks.verify_archives import ArchivesCheck
@@ -287,8 +288,12 @@ class _StoreCheck:
             self._events = index.events
             archived = archives.records if archives else set[LedgerKey]()
             self._findings += verify_ledgers(index, self._present, archived)
+            if self._present.has_repeated():
+                keys = ((DirectoryRecord(path).ledger_key, os.path.basename(path)) for path in self._records)
+                self._findings += repeated_records(index, keys)
             self._check_signatures(index, archived)
         self._findings += verify_open_marks(self._store)
+        self._findings += verify_removals(self._store)
         self._findings += _missing_ledger(self._store, self._closed, self._heads)
         self._findings += archives.outside_archives() if archives else ()
 
@@ -304,8 +309,7 @@ class _StoreCheck:
         if data is None:
             if self._has_signed:
                 message = "the ledger is not signed: records that are removed from its end are not noticed"
-                name = printable(self._store)
-                self._findings.append(record_finding("limits", name, layout.LEDGER_SIGNATURES, message))
+                self._findings.append(record_finding("limits", printable(self._store), "", message))
             return
         from runcard.store.verification.ledger_signatures import LedgerSignatureCheck  # noqa: PLC0415 - most have none
 

@@ -10,13 +10,13 @@ from runcard.documents.run.fields import RunFields, has_calls, known_cost, model
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
-from runcard.operations.checks.open_run import document_so_far
 from runcard.operations.checks.show import status_now
 from runcard.operations.experiments.find import find
 from runcard.operations.experiments.run_table import RunTable, RunTableBuilder
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import Experiment, id_from_name, no_experiment
+from runcard.store.runs.document_so_far import document_so_far
 from runcard.store.runs.documents import RunDocument, read_run_document, run_directories
 
 WithProgress = Callable[[Iterable[str]], Iterable[str]]  # shows progress while it iterates

@@ -29,9 +29,9 @@ from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.project import project_of
 from runcard.plans.ruby.coverage import CoverageReport
 from runcard.plans.ruby.definitions import PUBLIC
-from runcard.plans.ruby.spec_tree import SpecFile, read_spec
-from runcard.plans.spec_paths import spec_of, spec_path
-from runcard.plans.spec_review import Review, StateCoverage, review
+from runcard.plans.ruby.spec_tree import SpecFile
+from runcard.plans.spec_paths import recorded_spec, spec_path, specs_of_source
+from runcard.plans.spec_review import Review, StateCoverage, read_tested, review
 
 _NOT_TESTED = {"spec", "test", "tests", "features", "db", "config", "vendor", "node_modules", "bin", "script"}
 
@@ -176,24 +176,27 @@ class ChangedMethods:
         is_only: bool,
     ) -> CheckedMethod:
         plan = analysis.plan
-        spec = _spec_of(file, plan) or spec_path(name)
-        tree = specs.read(spec)
+        found = specs_of_source(file.root, name, _recorded_spec(file, plan))
+        trees = [(spec, specs.read(spec)) for spec in found]
         notes: list[str] = []
         result = None
-        if tree is not None:
+        if trees:
             evidence, problem = None, None
             if self._coverage is not None:
-                evidence, problem = coverage_evidence(file, plan, self._coverage, [spec])
+                evidence, problem = coverage_evidence(file, plan, self._coverage, found)
             notes += [f"{analysis.target}: the coverage report is not used: {problem}"] if problem else []
             notes += [
                 f"{analysis.target}: line {each.line} of {printable(spec)}: {each.message}"
+                for spec, tree in trees
                 for each in tree.warnings
             ]
-            result = review(plan, [(spec, tree)], evidence, source_facts(file, plan))
+            result = review(plan, trees, evidence, source_facts(file, plan))
             if not result.has_group and not is_only:
                 notes.append(f"{analysis.target}: {NO_GROUP}")
-        found = None if tree is None else spec
-        return CheckedMethod(plan, source, analysis.target.line, found, result, printable(spec), tuple(notes))
+        missing = printable(next(iter(found), spec_path(name)))
+        return CheckedMethod(
+            plan, source, analysis.target.line, next(iter(found), None), result, missing, tuple(notes)
+        )
 
 
 class _Specs:
@@ -201,17 +204,16 @@ class _Specs:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._read: dict[str, SpecFile | None] = {}
+        self._read: dict[str, SpecFile] = {}
 
-    def read(self, spec: str) -> SpecFile | None:
+    def read(self, spec: str) -> SpecFile:
         if spec not in self._read:
-            path = os.path.join(self._root, spec)
-            self._read[spec] = read_spec(path) if os.path.isfile(path) else None
+            self._read[spec] = read_tested(os.path.join(self._root, spec))
         return self._read[spec]
 
 
-def _spec_of(file: ReviewSource, plan: JsonObject) -> str | None:
-    """The spec that the stored plan of a method names, or one that exists; None without a plan."""
+def _recorded_spec(file: ReviewSource, plan: JsonObject) -> str | None:
+    """The spec that the stored plan of a method names; None without a plan."""
     try:
         location = locate_plan(
             file.path, root=file.root, method_ref=MethodRef.of(plan["target"]), is_resolved=True
@@ -219,8 +221,7 @@ def _spec_of(file: ReviewSource, plan: JsonObject) -> str | None:
     except RuncardError:
         return None
     stored = Plan(location)
-    has_target = isinstance(stored.location.plan_file.section("target").get("file"), str)
-    return spec_of(stored) if stored.exists and has_target and not location.is_other_method else None
+    return recorded_spec(stored) if stored.exists and not location.is_other_method else None
 
 
 def _is_source(path: str) -> bool:

@@ -16,9 +16,9 @@ from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, check_one_plan, report_name
 from runcard.plans.project import check_inside
 from runcard.plans.ruby.coverage import CoverageReport
-from runcard.plans.ruby.spec_tree import SpecFile, read_spec
-from runcard.plans.spec_paths import spec_of
-from runcard.plans.spec_review import CoverageEvidence, Review, StateCoverage, review
+from runcard.plans.ruby.spec_tree import SpecFile
+from runcard.plans.spec_paths import spec_of, specs_of
+from runcard.plans.spec_review import CoverageEvidence, Review, StateCoverage, read_tested, review
 from runcard.views.plan_review import review_page
 
 _ERROR = re.compile(r"(not_to|to_not)?[\s(]*raise_e\w+[\s(]*(?:::)?([A-Z][\w:]*|)")
@@ -103,8 +103,8 @@ def review_spec(
     plan.check_exists()
     plan.check_valid()
     data = plan.to_latest()
-    files = tuple(specs) or (_default_spec(plan),)
-    trees = [(file, read_spec(file)) for file in files]
+    files = tuple(specs) or _default_specs(plan)
+    trees = [(file, read_tested(file)) for file in files]
     warnings = [*plan.warnings, *stale_warnings(plan.location), *_read_warnings(trees)]
     evidence, problem = None, None
     if coverage is not None and stale_warnings(plan.location):
@@ -120,21 +120,22 @@ def review_spec(
     if not stale_warnings(plan.location):
         facts = source_facts(ReviewSource(plan.location.source, plan.location.project.root), data)
     result = review(data, trees, evidence, facts)
-    shown = [spec_of(plan)] if not specs else list(specs)
-    page = review_page(title_of(data["target"]), shown, result)
+    shown = list(specs or specs_of(plan))
+    page = review_page(title_of(data["target"]), shown, result, has_coverage=evidence is not None)
     return ReviewResult(
         plan, files, result, page, _write(plan, page) if write_report else None, tuple(warnings)
     )
 
 
-def _default_spec(plan: Plan) -> str:
-    file = os.path.join(plan.location.project.root, spec_of(plan))
-    if not os.path.lexists(file):
+def _default_specs(plan: Plan) -> tuple[str, ...]:
+    root = plan.location.project.root
+    files = tuple(os.path.join(root, spec) for spec in specs_of(plan))
+    if not files:
         raise StoreError(
-            f"{printable(file)} does not exist",
+            f"{printable(os.path.join(root, spec_of(plan)))} does not exist",
             hint=f"to write it: runcard plan skeleton {shell_word(plan.source)}; or pass the spec",
         )
-    return file
+    return files
 
 
 def _read_warnings(trees: list[tuple[str, SpecFile]]) -> list[str]:
@@ -185,7 +186,7 @@ def source_facts(source: ReviewSource, data: JsonObject) -> MethodBranches | Non
 
 def title_of(target: JsonObject) -> str:
     """A method as `Class#method`."""
-    return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
+    return f"{target.get('class')}{'.' if target.get('method_type') == 'class' else '#'}{target['method']}"
 
 
 def _write(plan: Plan, page: str) -> str:

@@ -1,12 +1,15 @@
 """Write the skeleton of a spec for a plan, and report it in the plan. An existing spec is extended."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from runcard.encoding import JsonObject
-from runcard.errors import DocumentError, StoreError
+from runcard.errors import DocumentError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_file, write_atomic
+from runcard.operations.plans.review import NO_GROUP, ReviewSource, source_facts
 from runcard.plans.agents import AGENTS, next_agent
+from runcard.plans.branch_evidence import StateKey
 from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, check_one_plan
@@ -14,8 +17,9 @@ from runcard.plans.project import check_inside
 from runcard.plans.ruby.source_text import MAX_SIZE
 from runcard.plans.skeleton_builder import SkeletonBuilder
 from runcard.plans.spec_contexts import Context
-from runcard.plans.spec_merge import SpecMerge, merge
-from runcard.plans.spec_paths import skeleton_path
+from runcard.plans.spec_merge import SpecMerge, merge, uncovered
+from runcard.plans.spec_paths import skeleton_path, specs_of
+from runcard.plans.spec_review import Review, read_tested, review
 from runcard.settings import PLANS_TAGS, read_settings
 
 _AGENT = AGENTS["skeleton"]
@@ -64,8 +68,10 @@ def write_skeleton(
     """Write the spec of a plan to its default path or to `output`; an existing file is extended, or replaced by `force`."""
     task = _SkeletonTask.of(path, root, method_ref, output)
     with task.plan.locked():
-        if force or not os.path.lexists(task.spec):
-            text = task.builder.skeleton().file(task.builder.requires(task.spec))
+        if not force and task.is_tested:
+            result, added, is_new = SpecMerge(b"", (), 0), 0, False
+        elif force or not os.path.lexists(task.spec):
+            text = task.text(() if force else task.covered)
             result = SpecMerge(text, (), 0)
             is_new = _write(task.spec, text, replace=force)
             added = None
@@ -92,11 +98,12 @@ def missing_examples(
 ) -> SkeletonResult:
     """What the spec of a plan lacks; nothing is written."""
     task = _SkeletonTask.of(path, root, method_ref, output)
-    if os.path.lexists(task.spec):
+    if task.is_tested:
+        result = SpecMerge(b"", (), 0)
+    elif os.path.lexists(task.spec):
         _, result = task.merged()
     else:
-        text = task.builder.skeleton().file(task.builder.requires(task.spec))
-        lines = tuple(text.decode().splitlines())
+        lines = tuple(task.text(task.covered).decode().splitlines())
         result = SpecMerge(b"", lines, sum(1 for top in task.contexts for _ in top.walk()))
     return SkeletonResult(
         task.plan, task.spec, task.contexts, result.contexts, False, result.missing, task.warnings
@@ -112,6 +119,8 @@ class _SkeletonTask:
     contexts: tuple[Context, ...]
     spec: str
     warnings: tuple[str, ...]
+    covered: frozenset[StateKey]  # by the specs of the method
+    is_tested: bool  # whether these are all states, so that nothing is written
 
     @classmethod
     def of(
@@ -126,13 +135,26 @@ class _SkeletonTask:
         spec = output or os.path.join(plan.location.project.root, skeleton_path(plan))
         if output is None:
             check_inside(plan.location.project, spec)
+        tested = specs_of(plan) if output is None else (output,) if os.path.lexists(output) else ()
+        reviewed = _reviewed(plan, tested)
+        covered = reviewed.covered if reviewed else frozenset()
+        is_tested = bool(contexts) and not uncovered(contexts, covered)
+        if is_tested and output is None and not os.path.lexists(spec):
+            spec = os.path.join(plan.location.project.root, tested[0])
         warnings = (
             *plan.warnings,
             *plan.missing(_AGENT.name),
             *stale_warnings(plan.location),
             *_unreachable(plan.to_latest(), contexts),
+            *([NO_GROUP] if is_tested and reviewed and not reviewed.has_group else []),
         )
-        return cls(plan, builder, contexts, spec, warnings)
+        return cls(plan, builder, contexts, spec, warnings, covered, is_tested)
+
+    def text(self, covered: Collection[StateKey]) -> bytes:
+        """The text of a new spec, without the states that other specs cover."""
+        skeleton = self.builder.skeleton()
+        left = uncovered(skeleton.contexts, frozenset(covered))
+        return replace(skeleton, contexts=left).file(self.builder.requires(self.spec))
 
     def merged(self) -> tuple[bytes, SpecMerge]:
         """The existing spec, and the same with what is missing."""
@@ -142,7 +164,23 @@ class _SkeletonTask:
                 f"{printable(self.spec)} is larger than {MAX_SIZE:,} bytes", hint="split the file"
             )
         requires = self.builder.requires(self.spec)
-        return data, merge(data, self.spec, self.builder.skeleton(), requires, self.builder.order())
+        return data, merge(
+            data, self.spec, self.builder.skeleton(), requires, self.builder.order(), self.covered
+        )
+
+
+def _reviewed(plan: Plan, specs: Sequence[str]) -> Review | None:
+    """The review of the specs that exist; None if there are none, or one cannot be parsed: the merge says why."""
+    root, data = plan.location.project.root, plan.to_latest()
+    try:
+        trees = [(spec, read_tested(os.path.join(root, spec))) for spec in specs]
+    except RuncardError:
+        return None
+    if not trees or any(tree.warnings for _, tree in trees):
+        return None
+    is_fresh = not stale_warnings(plan.location)
+    facts = source_facts(ReviewSource(plan.location.source, root), data) if is_fresh else None
+    return review(data, trees, None, facts)
 
 
 def _unreachable(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:

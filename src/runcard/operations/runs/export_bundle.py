@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 from runcard.digests import sha256_bytes
 from runcard.documents.run.fields import RunFields
-from runcard.errors import StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable, shell_word
 from runcard.operations.checks.show import ShownRun, show_run
 from runcard.store import layout
-from runcard.store.archives.bundles.pack import pack
+from runcard.store.archives.bundles.manifest import OUTPUTS, PROOF_ROLE, bundled_proof
+from runcard.store.archives.bundles.pack import BundledFile, pack
 from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
 from runcard.store.archives.bundles.run_files import BundleFiles
 from runcard.store.archives.bundles.temporary import take_name, temporary_entry
@@ -37,6 +38,9 @@ def export_bundle(
     digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
     files = BundleFiles(record.directory, shown.document, digest, including)
     bundled_files = files.bundled_files()
+    warnings: list[str] = []
+    if (proof := _proof(record, warnings)) is not None:
+        bundled_files.append(proof)
     facts = {
         "producer": {"name": "runcard", "version": __version__},
         "run_id": RunFields(shown.document).run_id,
@@ -58,10 +62,28 @@ def export_bundle(
             take_name(temporary, target)
     except OSError as error:
         raise failure(error, target, "write the bundle") from error
-    warnings = [omission.message() for omission in files.omissions]
+    warnings += [omission.message() for omission in files.omissions]
     if count > MAX_FILES:
         warnings.append(f"the bundle has {count:,} files: `import-bundle` needs --max-files {count}")
     return BundleResult(target, warnings)
+
+
+def _proof(run: Record, warnings: list[str]) -> BundledFile | None:
+    """The proof that the run is in a time-stamped anchor of its store; it goes beside the run, where `verify` looks for it."""
+    store = run.store
+    try:
+        if store is None or not layout.anchor_names(store):
+            return None
+        from runcard.operations.signatures.anchor_proof import make_record_proof  # noqa: PLC0415 - few stores have one
+
+        found = make_record_proof(store, run)
+    except (RuncardError, OSError) as error:
+        warnings.append(f"the bundle has no proof by an anchor: {error}")
+        return None
+    if found is None:
+        return None
+    place = bundled_proof(f"{OUTPUTS}/{run.name}")
+    return BundledFile("", place, place, PROOF_ROLE, sha256_bytes(found[1]).hex, found[1])
 
 
 def _check_closed(run: ShownRun) -> None:

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.run.events import WITNESS_COMPARED
 from runcard.errors import RuncardError
-from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation, adapt, without_outer_meter
+from runcard.observe.meter.adapters import Adaptation, adapt, without_outer_meter
 from runcard.observe.meter.listener import Listener
+from runcard.observe.meter.program_folder import ProgramFolder, programs_in, without_stand_ins
 from runcard.observe.meter.routes import METER, Routes
 from runcard.recording.run import JournalEvents
 from runcard.store import layout
 from runcard.store.runs import config_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
     from runcard.observe.meter.otlp_witness import OtlpWitness
     from runcard.observe.meter.routes import Route
@@ -62,6 +65,14 @@ class CommandMeter:
         self._started = time.time()
         self._witness: OtlpWitness | None = None
         self.listener: Listener | None = None
+        self._programs: ProgramFolder | None = None
+        self._unwritten: list[tuple[str, str | None, int | None]] = []  # reasons, hints, numbers of calls
+
+    def search_path(self, environment: dict[str, str]) -> list[str]:
+        """The folders in which the command is looked for: not those of the meter of an enclosing run."""
+        if self._options.is_on and "PATH" in environment:
+            environment = {"PATH": without_stand_ins(environment["PATH"])}
+        return os.get_exec_path(environment)
 
     def prepare(
         self, program: str, arguments: list[str], environment: dict[str, str]
@@ -92,7 +103,37 @@ class CommandMeter:
         variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
         _check_texts([*adaptation.arguments, *variables.values()])
         self._adaptation = adaptation
-        return adaptation.arguments, given | variables
+        return adaptation.arguments, given | variables | self._stand_in(adaptation, given, variables)
+
+    def _stand_in(
+        self, adaptation: Adaptation, given: dict[str, str], variables: dict[str, str]
+    ) -> dict[str, str]:
+        """Let scripts find the stand-ins of known programs first; returns the variable."""
+        path = without_stand_ins(given.get("PATH", ""))
+        names = programs_in(path)
+        if not names:
+            return {}
+        from runcard.observe.meter.network_variables import network_of  # noqa: PLC0415 - few have such programs
+
+        state = {
+            "base": adaptation.routes.base,
+            "routes": adaptation.routes.upstreams,
+            "set": variables,
+            "before": {name: given[name] for name in variables if name in given},
+            "network": network_of(adaptation.upstream_environment),
+        }
+
+        def fill(folder: str) -> bool:
+            self._programs = ProgramFolder(folder)
+            self._programs.write_state(state)
+            return self._programs.write_stand_ins(names)
+
+        folder = config_file.make_program_folder(self._events.run_id, fill)
+        if folder is None or self._programs is None:
+            self._programs = None
+            return {}
+        adaptation.routes.find_other = self._programs.find_route
+        return {"PATH": os.pathsep.join((folder, path))}
 
     def _add_witness(self, adaptation: Adaptation) -> None:
         """Let Claude Code report its calls, unless it reports them to the user's own collector."""
@@ -149,31 +190,45 @@ class CommandMeter:
         if self._witness is not None:
             self._witness.stop()
 
-    def check(self) -> None:
-        """Record what the meter did not see, as far as that can be known. After `stop`."""
+    def check(self, programs: "Iterable[tuple[str, str]]" = ()) -> None:
+        """Record what the meter did not see, as far as that can be known. After `stop`.
+
+        `programs` are the agent tools that were seen among the processes of the command, and their folders.
+        """
         if self.listener is None or self._adaptation is None:
             return
         for problem in self.listener.problems:
             self._add_incomplete(f"the meter failed, so calls may be missing: {problem}", None)
-        for host in self._calls.unreachable if self._calls is not None else ():
-            self._warn(_WARNING, f"no connection to {host}")
-        calls = self._calls.calls if self._calls is not None else 0
-        missed = self._missed_in_transcripts()
-        if missed:
-            what = "a call that" if missed == 1 else f"{missed:,} calls that"
-            reason = f"the transcript of Claude Code has {what} did not pass the meter"
-            self._add_incomplete(reason, _ELSEWHERE, missed)
+        if self._calls is not None:
+            self._report_missing(self._calls)
+        adaptation, calls = self._adaptation, self._calls.calls if self._calls is not None else 0
+        starts = list(self._programs.starts()) if self._programs is not None else []
+        seen = {(client, directory) for client, directory, _ in starts if client} | set(programs)
+        missed = 0
+        if calls or seen or adaptation.client:
+            with contextlib.suppress(OSError, RuncardError):
+                missed = self._check_sessions(adaptation, calls, seen)
         if self._witness is not None:
             self._compare(self._witness)
-        client = self._adaptation.client
-        for gap in self._adaptation.gaps:
-            if calls or client is not None:
-                self._add_incomplete(gap.reason, gap.hint)
-        if client and not (calls or missed or self._adaptation.gaps) and self._adaptation.expects_calls:
-            self._warn(
-                _WARNING,
-                f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
-            )
+        gaps = dict.fromkeys(adaptation.gaps if calls or adaptation.client else ())
+        gaps |= dict.fromkeys(gap for _, _, found in starts for gap in found)
+        for gap in gaps:
+            self._add_incomplete(gap.reason, gap.hint)
+        clients = [adaptation.client] if adaptation.expects_calls else []
+        if not (calls or missed or adaptation.gaps or gaps):
+            for client in dict.fromkeys([*clients, *(client for client, _, _ in starts)]):
+                self._warn(
+                    _WARNING,
+                    f"no model call of {client} passed the meter: what it used is not known; {_ELSEWHERE}",
+                )
+
+    def _report_missing(self, calls: "MeteredCalls") -> None:
+        """Show why calls are missing, and name hosts without a connection."""
+        self._unwritten += calls.unwritten
+        for reason in calls.incomplete:
+            self._show(reason)
+        for host in calls.unreachable:
+            self._warn(_WARNING, f"no connection to {host}")
 
     def _compare(self, witness: "OtlpWitness") -> None:
         """Record which calls only the meter saw, or only Claude Code reported."""
@@ -192,25 +247,44 @@ class CommandMeter:
                     _WARNING, "Claude Code reported none of its calls: there is nothing to compare with"
                 )
 
-    def _missed_in_transcripts(self) -> int:
-        """How many calls are in the transcripts of the run's own sessions of Claude Code, and did not pass the relay."""
-        adaptation = self._adaptation
-        if adaptation is None or not (self._sessions or adaptation.client == CLAUDE_CODE):
-            return 0
-        from runcard.observe.meter.transcripts import TranscriptSearch, transcripts_folder  # noqa: PLC0415
+    def _check_sessions(self, adaptation: Adaptation, calls: int, seen: "set[tuple[str, str]]") -> int:
+        """Record calls in session files of agent tools that did not pass the relay; returns how many there are."""
+        from runcard.operations.runs.session_witness import RunTraces, unmetered_calls  # noqa: PLC0415
+        from runcard.operations.runs.witness import metered_calls  # noqa: PLC0415
 
-        folder = transcripts_folder(adaptation.upstream_environment)
-        search = TranscriptSearch(folder, adaptation.directory, self._started)
-        return search.unmetered_calls(self._sessions, self._has_seen)
+        traces = RunTraces(
+            self._events.path,
+            self._started,
+            adaptation.directory,
+            frozenset(directory for _, directory in seen),
+            frozenset(self._sessions),
+            adaptation.upstream_environment,
+        )
+        journal = os.path.join(self._events.path, layout.JOURNAL)
+        missing = unmetered_calls(traces, metered_calls(journal) if calls else ())
+        for tool, count in missing.items():
+            what = "a call that" if count == 1 else f"{count:,} calls that"
+            self._add_incomplete(
+                f"a session file of {tool} has {what} did not pass the meter", _ELSEWHERE, count
+            )
+        return sum(missing.values())
 
-    def _has_seen(self, some_id: str) -> bool:
-        return self._calls is not None and self._calls.has_seen(some_id) is not False
+    def write_missing(self) -> None:
+        """Record what could not be recorded before. Raises where that is still so: such a record must not be closed.
+
+        On a full disk there may be room for the end of a run, and not for what is missing in its total.
+        """
+        while self._unwritten:
+            self._events.add_incomplete_usage(*self._unwritten[0])
+            del self._unwritten[0]
 
     def _add_incomplete(self, reason: str, hint: str | None, calls: int | None = None) -> None:
         """The fold makes a warning of it; it is shown as well."""
         self._show(f"{reason}; {hint}" if hint else reason)
-        with contextlib.suppress(RuncardError, OSError):  # closing the record says that it cannot be written
+        try:
             self._events.add_incomplete_usage(reason, hint, calls)
+        except (RuncardError, OSError):
+            self._unwritten.append((reason, hint, calls))
 
 
 def _check_texts(texts: list[str]) -> None:

@@ -209,6 +209,7 @@ class _CommandRun:
         self._original_directory = os.lstat(self._path)
         self._background: EnvironmentGatherer | None = None
         self._code = FAILED
+        self._agents: set[tuple[str, str]] = set()  # agent tools among the processes of the command
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
         self.files = CommandFiles(self._path, events.run_id, self._directory)
         self._changed: ChangedFiles | None = None
@@ -256,7 +257,7 @@ class _CommandRun:
         environment.pop(config_file.VARIABLE, None)  # that of an enclosing run
         environment |= self._write_config()
         try:
-            found = find_command(arguments, os.get_exec_path(environment))
+            found = find_command(arguments, self._meter.search_path(environment))
             self._program = found.path if self.finds_program and _may_be_installed(found.path) else None
             metered, environment = self._meter.prepare(found.path, arguments, environment)
             status = self._run_child(found._replace(arguments=metered), environment, signals)
@@ -273,7 +274,7 @@ class _CommandRun:
             self._add_error("killed", f"the command was killed by {_signal_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
-        self._meter.check()
+        self._meter.check(self._agents)
         self._changed = self.files.changes()
 
     def _write_config(self) -> dict[str, str]:
@@ -315,7 +316,7 @@ class _CommandRun:
         if child.usage is not None:
             tree.count(child.usage)
         working = tree.count_orphans()
-        self._used = tree.resources()
+        self._used, self._agents = tree.resources(), tree.agents
         if working:
             message = f"the command left {_count(working)} running, which may still write here"
             if self._meter.listener is not None:
@@ -351,6 +352,7 @@ class _CommandRun:
             for problem in () if self._problems else self.files.copy_outputs():  # none: it was not run
                 self.warn("output-file", problem)
             status = "completed" if self._code == 0 else "failed"
+            self._meter.write_missing()
             with warnings_in(self._warnings):
                 document = self._events.end(
                     status, exit_code=self._code, environment=self._environment(), used=self._used

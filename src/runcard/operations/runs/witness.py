@@ -16,7 +16,9 @@ def compare_calls(reported: list[ReportedCall], journal: str) -> JsonObject:
 
     `journal` is the file with the calls that were metered.
     """
-    metered = _metered_calls(journal)
+    metered = [
+        call for call in metered_calls(journal) if call.get("client_session") and not call.get("error")
+    ]
     by_id = {call.request_id: _reported_counts(call) for call in reported if call.request_id is not None}
     metered_by_id = {call["request_id"]: _metered_counts(call) for call in metered if call.get("request_id")}
     both = by_id.keys() & metered_by_id.keys()
@@ -35,17 +37,13 @@ def compare_calls(reported: list[ReportedCall], journal: str) -> JsonObject:
     }
 
 
-def _metered_calls(journal: str) -> list[dict[str, Any]]:
-    """The calls of Claude Code that were answered, as the meter recorded them."""
+def metered_calls(journal: str) -> list[dict[str, Any]]:
+    """The calls that the meter recorded."""
     calls = []
     with open(journal, "rb") as file:
         for line in file:
             payload = _payload(line) if _EVENT in line else {}
-            if (
-                payload.get("observer") == "meter"
-                and payload.get("client_session")
-                and not payload.get("error")
-            ):
+            if payload.get("observer") == "meter":
                 calls.append(payload)
     return calls
 

@@ -6,7 +6,7 @@ team document with the digest of SHA256SUMS, then the final name, then the entry
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from heapq import merge
 from typing import NamedTuple, Protocol
@@ -17,7 +17,7 @@ from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
 from runcard.documents.session.build import CollectionFacts, TeamMember
 from runcard.documents.session.content import content_of
-from runcard.documents.session.events import COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
+from runcard.documents.session.events import CALLS_LISTED, COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.journal_check import section_digests
 from runcard.documents.session.manifest import Manifest
@@ -71,15 +71,19 @@ class SessionAssembler:
         clock: Clock,
         *,
         live_chains: Sequence[JsonObject] = (),
+        calls: Iterable[JsonObject] = (),
     ) -> None:
-        """`live_chains` are the ends of the chains of a session that was recorded while it worked."""
+        """`live_chains` are the ends of the chains of a session that was recorded while it worked.
+
+        `calls` are the payloads of events that list the calls of a session.
+        """
         self._directory, self._spec, self._options, self._clock = directory, spec, options, clock
         self._collected_by = user_and_host()
         self._copier = InstanceCopier(directory, options, self._add_event)
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
         ] + list(spec.more_redactions)
-        self._live_chains = live_chains
+        self._live_chains, self._calls = live_chains, calls
         self._earlier: EarlierCheck | None = None
         self.remarks: tuple[str, ...] = ()
 
@@ -92,6 +96,8 @@ class SessionAssembler:
         check for that.
         """
         self._add_start_event()
+        for calls in self._calls:
+            self._add_event(CALLS_LISTED, calls)
         members = self._copy_instances(progress)
         facts = self._end_collection(members)
         instances = self._instance_documents(members, facts)

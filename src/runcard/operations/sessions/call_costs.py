@@ -120,7 +120,8 @@ class CostTotals:
     calls: int = 0  # those that are known
     has_all_calls: bool = True  # the number of calls is known
     has_usage: bool = False  # there is something to add up
-    at_least: bool = False  # there are more, or there may be
+    at_least: bool = False  # they cost more, or they may
+    has_more: bool = False  # there are more, or there may be
     known_tokens: list[int] = field(default_factory=lambda: [0] * len(CLASSES))
     known: int = 0b111111  # counts that are known in all calls, as bits
     known_cost: Decimal = Decimal(0)
@@ -154,7 +155,7 @@ class CostTotals:
     def add(self, sums: SumOfCalls, charge: CallCharge) -> None:
         kind, (sent, output, read, short, long, reasoning) = sums.kind, sums.counts
         self.calls += sums.calls
-        self.has_usage = self.at_least = True
+        self.has_usage = self.at_least = self.has_more = True
         self.known &= kind.known
         fresh = sent - read - short - long if kind.known & _INPUT else 0
         for position, count in enumerate((fresh, output, read, short + long, reasoning)):
@@ -174,6 +175,7 @@ class CostTotals:
         cost = EXACT.divide(Decimal(usage.cost.amount), Decimal(COST_UNIT))
         self._add_cost(cost, usage.token_source, is_known=usage.cost.is_whole)
         self.sources[usage.token_source] += usage.calls.amount
+        self.has_more |= usage.is_at_least
         self.at_least |= usage.is_at_least or not usage.cost.is_whole
 
     def add_totals(self, other: "CostTotals") -> None:
@@ -182,6 +184,7 @@ class CostTotals:
         self.has_all_calls &= other.has_all_calls
         self.has_usage |= other.has_usage
         self.at_least |= other.at_least
+        self.has_more |= other.has_more
         self.known &= other.known
         self.known_tokens = [*map(add, self.known_tokens, other.known_tokens)]
         self.is_priced &= other.is_priced

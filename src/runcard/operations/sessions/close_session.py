@@ -32,7 +32,7 @@ from runcard.store.find_record import sessions_with_id
 from runcard.store.record import DirectoryRecord
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory, store_of
-from runcard.store.sessions.instance_copies import InstancePaths
+from runcard.store.sessions.instance_copies import Confine, InstancePaths
 from runcard.store.sessions.live import (
     INTERRUPTED,
     LiveJournals,
@@ -44,11 +44,22 @@ from runcard.store.sessions.live import (
 )
 from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import LiveStart, read_live_start
+from runcard.store.sessions.own_paths import (
+    NOT_OWN,
+    TRUSTED,
+    OwnPaths,
+    agent_paths,
+    known_paths,
+    own_paths,
+)
 from runcard.store.sessions.recovery import recover_sessions, remove_unfinished
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from runcard.documents.document import Document
     from runcard.encoding import JsonObject
+    from runcard.store.own_starts import AgentPaths
 
 
 class NoInstancesError(StoreError):
@@ -75,6 +86,9 @@ class SessionClosing(NamedTuple):
     live: str
     start: LiveStart
     settings: Settings
+    journals: LiveJournals
+    own: OwnPaths
+    confine: Confine | None
 
     @property
     def store(self) -> str:
@@ -82,11 +96,17 @@ class SessionClosing(NamedTuple):
 
 
 def close_dead_session(
-    live: str, *, even_detached: bool = True, progress: Progress | None = None
+    live: str,
+    *,
+    even_detached: bool = True,
+    trust: bool = False,
+    confine: Confine | None = None,
+    progress: Progress | None = None,
 ) -> CollectedSession:
     """Close an open session whose process is gone; raises SessionIsRunningError if it is not.
 
-    A session that belongs to no process is closed only if `even_detached`.
+    A session that belongs to no process is closed only if `even_detached`. Without `trust`, nothing is copied but what this
+    user demonstrably named, and no other session is signed. `confine` gets each path before it is copied.
     """
     live = os.path.abspath(live)
     start = read_live_start(live)
@@ -96,34 +116,52 @@ def close_dead_session(
     with hold_dead(live) as is_held:
         if not is_held:
             raise SessionIsRunningError(start.session_id, "another process is closing it")
-        return close_held_session(live, progress=progress)
+        return close_held_session(live, trust=trust, confine=confine, progress=progress)
 
 
 def close_held_session(
-    live: str, *, settings: Settings | None = None, progress: Progress | None = None
+    live: str,
+    *,
+    known: "Collection[AgentPaths] | None" = None,
+    trust: bool = False,
+    confine: Confine | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
 ) -> CollectedSession:
-    """Close a session whose owner's lock is held by this process."""
+    """Close a session whose owner's lock is held by this process.
+
+    `known` are the files that the process which recorded it has named: it needs no proof that the session is its own.
+    """
     settings = settings or session_settings(store_of(live))
     use_masking_settings(settings)
     with lock_live(live):
-        closing = SessionClosing(live, read_live_start(live), settings)
+        start, journals = read_live_start(live), LiveJournals(live)
+        if trust:
+            own = TRUSTED
+        elif known is not None:
+            own = known_paths(live, start, journals, known)
+        else:
+            own = own_paths(live, start, journals)
+        closing = SessionClosing(live, start, settings, journals, own, confine)
         remarks = list(recover_sessions(closing.store, Clock().timestamp))
         remarks += remove_unfinished(closing.store, closing.start.session_id)
         collected = _finish_closed(closing) or _store(closing, progress)
         remove_live(live)
-    remarks += [*collected.remarks, *sign_at_closing(str(collected.path), settings)]
+    signing = sign_at_closing(str(collected.path), settings, is_own=closing.own.is_own)
+    remarks += [*collected.remarks, *signing]
     return replace(collected, remarks=tuple(remarks))
 
 
-def close_session(live: str, *, even_detached: bool = True) -> CloseResult:
+def close_session(live: str, *, even_detached: bool = True, trust: bool = False) -> CloseResult:
     """Close an open session for `runcard close`; one whose process is alive is left alone."""
     try:
-        collected = close_dead_session(live, even_detached=even_detached)
+        collected = close_dead_session(live, even_detached=even_detached, trust=trust)
     except SessionIsRunningError as error:
         return CloseResult(live, "running", closed=False, reason=error.reason)
     except NoInstancesError:
         return CloseResult(live, "empty", closed=False, reason="it had no agents, and was removed")
-    return CloseResult(str(collected.path), _status(collected.document), closed=True)
+    warnings = (*collected.omissions, *collected.remarks)
+    return CloseResult(str(collected.path), _status(collected.document), closed=True, warnings=warnings)
 
 
 def closed_session(directory: str) -> CloseResult | None:
@@ -145,31 +183,36 @@ def session_settings(store: str) -> Settings:
 
 def _finish_closed(closing: SessionClosing) -> CollectedSession | None:
     """The session if it is stored already: who closed it was killed before it removed the open one."""
-    writers = {head.writer for head in LiveJournals(closing.live).heads()}
+    writers, name = {head.writer for head in closing.journals.heads()}, closing.start.name
     for record in sessions_with_id(closing.store, closing.start.session_id):
         # A damaged session does not keep others from being closed.
         with contextlib.suppress(RuncardError, OSError):
             document = record.document()
-            if isinstance(document, Team) and writers and writers <= _writers_of(document):
+            if not isinstance(document, Team):
+                continue
+            chains = document.to_dict().get("event_chains", ())
+            # The journals may be removed already, and then the name is left.
+            known = (
+                {chain["writer"] for chain in chains}
+                if writers
+                else {chain.get("record") for chain in chains}
+            )
+            if (writers or {name}) <= known:
                 return CollectedSession(Path(record.path), document, (), (), (), {}, {})
     return None
 
 
-def _writers_of(document: Team) -> set[str]:
-    return {chain["writer"] for chain in document.to_dict().get("event_chains", ())}
-
-
 def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSession:
-    live, start, settings = closing
+    live, start, settings, journals = closing.live, closing.start, closing.settings, closing.journals
     check_allowed(settings, TEAM.latest)
     options = CollectOptions(settings, TEAM.latest, keep_secrets=start.keep_secrets)
     check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
-    journals, clock = LiveJournals(live), Clock()
+    clock = Clock()
     folded = fold_session(live, start, clock.started, is_over=True, journals=journals)
     if not folded.session.instances:
         remove_live(live)  # no document can be made of it
         raise NoInstancesError(start.session_id)
-    checked = spec_of(live, folded, journals)
+    checked = spec_of(live, folded, journals, closing.own, closing.confine)
     problems = journals.problems(start.name)
     with SessionDirectory(
         options.store,
@@ -194,15 +237,23 @@ def _store(closing: SessionClosing, progress: Progress | None) -> CollectedSessi
     )
 
 
-def spec_of(live: str, folded: FoldedSession, journals: LiveJournals) -> CheckedSpec:
-    """The session as `collect` takes it; its secrets were masked when they were written."""
+def spec_of(
+    live: str, folded: FoldedSession, journals: LiveJournals, own: OwnPaths, confine: Confine | None = None
+) -> CheckedSpec:
+    """The session as `collect` takes it; its secrets were masked when they were written.
+
+    Files outside of the store are only those that are this user's `own`; `confine` may refuse them as well.
+    """
     paths = {}
     for instance in folded.session.instances:
         log = layout.live_log(live, instance.instance_id)
-        logged = log if os.path.lexists(log) else None
-        paths[instance.instance_id] = InstancePaths(
-            instance.fields.get("workspace"), instance.fields.get("output") or logged
-        )
+        named = agent_paths(instance.instance_id, instance.fields)
+        refusal = NOT_OWN if named.is_any and not own.has(named) else None
+        given = InstancePaths(named.workspace, named.output, refusal=refusal)
+        given = given if confine is None or refusal else given.confined(confine)
+        if named.output is None and os.path.lexists(log):
+            given = replace(given, output=log, is_own_log=True)
+        paths[instance.instance_id] = given
     source: JsonObject = {"path": printable(live), "sha256": lines_digest(journals.blocks())}
     return CheckedSpec(
         folded.session, paths, folded.usages, (), {}, source, more_redactions=folded.redactions

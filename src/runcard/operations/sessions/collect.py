@@ -29,6 +29,7 @@ from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory
+from runcard.store.sessions.instance_copies import Confine
 from runcard.store.sessions.recovery import recover_sessions
 
 # The fields that the tool `collect_team_artifacts` returns.
@@ -119,12 +120,13 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     again: bool = False,
     prices: Prices | None = None,
     progress: Progress | None = None,
+    confine: Confine | None = None,
 ) -> CollectedSession:
     """Collect the session that a SPEC describes, a file or plain data.
 
     Defaults are those of the settings. Raises InvalidDocument with all errors in the SPEC. A file that cannot be stored
     is an omission, not an error. If the same content was collected before, the result is that session, with `is_new`
-    false; `again` stores it once more.
+    false; `again` stores it once more. `confine` gets each path of the SPEC, and returns the one to copy instead.
     """
     settings = read_settings(
         {
@@ -151,6 +153,10 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     except RuncardError:
         _check_no_transcript(spec)
         raise
+    if confine is not None:
+        checked = replace(
+            checked, paths={own: paths.confined(confine) for own, paths in checked.paths.items()}
+        )
     remarks = [f"{message}; {hint}" for message, hint in settings.warnings(*_SETTINGS_USED)]
     remarks += recover_sessions(options.store, Clock().timestamp)
     collected = _assemble(checked, options, clock, progress, again=again)

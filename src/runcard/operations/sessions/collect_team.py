@@ -40,9 +40,11 @@ from runcard.settings.apply import use_masking_settings
 from runcard.store.find_record import sessions_with_id
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory, store_of
+from runcard.store.sessions.instance_copies import Confine
 from runcard.store.sessions.live import INTERRUPTED, LiveJournals, find_live, live_state
 from runcard.store.sessions.live_record import fold_session
 from runcard.store.sessions.live_start import read_live_start
+from runcard.store.sessions.own_paths import own_paths
 from runcard.store.sessions.recovery import recover_sessions
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -68,11 +70,13 @@ def collect_team(
     specs: "str | os.PathLike[str] | None" = None,
     timeout: float | None = None,
     progress: Progress | None = None,
+    confine: Confine | None = None,
 ) -> CollectedSession:
     """Store the session with this id; raises RuncardError with the documented texts.
 
     `artifacts`, `specs` and `timeout` (seconds) are those of the settings by default. `progress` is called while files are
-    copied; what it raises ends the collection.
+    copied; what it raises ends the collection. `confine` gets each path before anything is copied, and returns the one to
+    copy instead; what it raises leaves the session as it is.
     """
     if not team_session_id or not str(team_session_id).strip():
         raise UsageError("Team session ID cannot be empty", hint="give the id of a session")
@@ -88,10 +92,10 @@ def collect_team(
     store = os.path.abspath(settings[known.ARTIFACTS_DIR])
     if is_safe_id(team_session_id):
         if (live := find_live(store, team_session_id)) is not None:
-            return _collect_live(live, settings, limited)
+            return _collect_live(live, settings, limited, confine)
         if (spec := find_spec(settings[known.ARTIFACTS_SPECS], team_session_id)) is not None:
-            return collect(spec, artifacts=store, progress=limited)
-        if (stored := _earlier_session(store, team_session_id)) is not None:
+            return collect(spec, artifacts=store, progress=limited, confine=confine)
+        if (stored := earlier_session(store, team_session_id)) is not None:
             return stored
     raise NoInstancesError(team_session_id)
 
@@ -127,7 +131,9 @@ def collect_open(live: str, progress: Progress | None = None) -> CollectedSessio
     return _collect_live(live, settings, _limited(progress, None))
 
 
-def _collect_live(live: str, settings: Settings, progress: Progress) -> CollectedSession:
+def _collect_live(
+    live: str, settings: Settings, progress: Progress, confine: Confine | None = None
+) -> CollectedSession:
     """Close an open session, or store what one of another process has so far."""
     if (session := open_session(live)) is not None:
         if not session.instances:
@@ -137,11 +143,13 @@ def _collect_live(live: str, settings: Settings, progress: Progress) -> Collecte
     if not started_instances(live):
         raise NoInstancesError(start.session_id)  # it stays open
     if start.is_detached or live_state(live)[0] == INTERRUPTED:
-        return close_dead_session(live, progress=progress)
-    return collect_so_far(live, settings, progress)
+        return close_dead_session(live, confine=confine, progress=progress)
+    return collect_so_far(live, settings, progress, confine)
 
 
-def collect_so_far(live: str, settings: Settings, progress: Progress | None = None) -> CollectedSession:
+def collect_so_far(
+    live: str, settings: Settings, progress: Progress | None = None, confine: Confine | None = None
+) -> CollectedSession:
     """Store what an open session has so far, as a session of its own; the open one goes on."""
     use_masking_settings(settings)
     start, clock = read_live_start(live), Clock()
@@ -152,7 +160,8 @@ def collect_so_far(live: str, settings: Settings, progress: Progress | None = No
     if not folded.session.instances:
         raise NoInstancesError(start.session_id)
     remarks = list(recover_sessions(options.store, Clock().timestamp))
-    checked = spec_of(live, folded, journals)
+    own = own_paths(live, start, journals)
+    checked = spec_of(live, folded, journals, own, confine)
     with SessionDirectory(options.store, start.session_id, clock.started, options.modes) as directory:
         assembler = SessionAssembler(directory, checked, options, clock)
         document = assembler.run(progress, again=True)
@@ -161,7 +170,7 @@ def collect_so_far(live: str, settings: Settings, progress: Progress | None = No
         document,
         (),
         assembler.omissions,
-        (*remarks, *assembler.remarks, *sign_at_closing(directory.final, settings)),
+        (*remarks, *assembler.remarks, *sign_at_closing(directory.final, settings, is_own=own.is_own)),
         assembler.excluded,
         assembler.masked,
     )
@@ -188,7 +197,7 @@ def find_spec(folder: str | None, session_id: str) -> str | None:
     return None
 
 
-def _earlier_session(store: str, session_id: str) -> CollectedSession | None:
+def earlier_session(store: str, session_id: str) -> CollectedSession | None:
     """The newest session with this id that is stored already."""
     for record in sessions_with_id(store, session_id):
         document = record.document()

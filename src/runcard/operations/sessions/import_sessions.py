@@ -22,6 +22,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import MachineError, RuncardError, StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.observe.clock import Clock
+from runcard.operations.sessions.call_lists import CallLists
 from runcard.operations.sessions.collect import check_allowed, check_quota
 from runcard.operations.sessions.costs import masked_names
 from runcard.operations.sessions.metered_sessions import join_metered_runs
@@ -259,7 +260,8 @@ def _find(
     report.add_unread([*left_out, *not_grouped, *read.unread])
     report.unknown_types = masked_names(read.unknown_types)
     metered = join_metered_runs(read.table, tool, {each.session for each in groups})
-    calls = calls_by_session(read.table, prices or configured_prices())
+    prices = prices or configured_prices()
+    calls, lists = calls_by_session(read.table, prices), CallLists(read.table, prices)
     sizes = {file.path: file.size for file in files}
     sessions = [
         FoundSession(
@@ -269,12 +271,21 @@ def _find(
             states,
             exports.get(each.session),
             metered.get(each.session),
+            lists,
         )
         for each in groups
     ]
     for own, agents in calls.items():  # calls in files of other sessions: their own files are gone
         ended = max((agent.ended for agent in agents.values()), default=0)
-        sessions.append(FoundSession(SessionFiles(tool, own or "no session", (), ended), agents, 0, states))
+        sessions.append(
+            FoundSession(
+                SessionFiles(tool, own or "no session", (), ended),
+                agents,
+                0,
+                states,
+                lists=lists if own else None,
+            )
+        )
     return sorted(sessions, key=lambda each: each.ended)
 
 

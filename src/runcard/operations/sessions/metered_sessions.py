@@ -41,6 +41,7 @@ class MeteredSession:
 
     runs: list[JsonObject] = field(default_factory=list)  # as the team document lists them
     is_whole: bool = False  # one of them has all calls
+    calls: set[bytes] = field(default_factory=set)  # the keys of those that were metered
 
     @property
     def run_ids(self) -> frozenset[str]:
@@ -98,11 +99,11 @@ class _RunJoin:
         for session in dict.fromkeys(call.session for call in calls):
             own = [call for call in calls if call.session == session]
             found = self.sessions.setdefault(session, MeteredSession())
-            entry = {"run_id": run_id, "sha256": digest, **self._join(session, own)}
+            entry = {"run_id": run_id, "sha256": digest, **self._join(session, own, found.calls)}
             found.runs.append(entry)
             found.is_whole |= is_complete and entry["only_in_transcript"] == 0
 
-    def _join(self, session: str, calls: list[_MeteredCall]) -> JsonObject:
+    def _join(self, session: str, calls: list[_MeteredCall], metered_calls: set[bytes]) -> JsonObject:
         both: set[bytes] = set()
         only = 0
         differing: list[JsonObject] = []
@@ -110,10 +111,12 @@ class _RunJoin:
             key = metered.key if metered.key in self._table else self._keys.get(metered.key[:8])
             if key is not None and key not in self._added:
                 both.add(key)
+                metered_calls.add(key)
                 differing += self._take(key, metered)
                 continue
             only += 1
             self._added.add(metered.key)
+            metered_calls.add(metered.key)
             self._table.add(metered.key, metered.call)
         known = sum(self._table.call(key).origin.session == session for key in both)
         return {
@@ -136,7 +139,9 @@ class _RunJoin:
                 yield {"id": metered.id, "field": name, "metered": new.counts[bit], "in_transcript": before}
             counts[bit] = new.counts[bit]
         kind = old.kind._replace(
-            source=new.kind.source or old.kind.source, known=old.kind.known | new.kind.known
+            source=new.kind.source or old.kind.source,
+            service_tier=new.kind.service_tier or old.kind.service_tier,
+            known=old.kind.known | new.kind.known,
         )
         first, second, third, fourth, fifth, sixth = counts
         self._table.put(key, old._replace(kind=kind, counts=(first, second, third, fourth, fifth, sixth)))
@@ -173,7 +178,7 @@ def _metered_call(payload: JsonObject, tool: str, time: int) -> _MeteredCall | N
         return None
     part = payload.get("part")
     if tool == codex.NAME:
-        key = call_key(f"{tool}:{session}:{own}", "response")
+        key = call_key(own, f"{tool}:{session}")
     else:
         key = call_key(f"{own}#{part}" if part else own, request if isinstance(request, str) else None)
     agent = payload.get("agent")

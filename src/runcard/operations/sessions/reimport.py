@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import JournalStream
@@ -59,6 +59,8 @@ class StoredImport(NamedTuple):
         """Why a session that is not the same any more does not replace it."""
         if self.found.change is Change.REWRITTEN:
             return f"its files were rewritten: {self.found.reason}"
+        if self.found.elsewhere is not None:
+            return f"it has grown, and {self.found.elsewhere} is at another path than what was imported"
         if self.found.change is Change.GROWN and (why := _evidence(self.record)) is not None:
             return f"it has grown, and its import {why}"
         return None
@@ -151,7 +153,8 @@ class EarlierImports:
             with contextlib.suppress(RuncardError, OSError):
                 document = record.document()
                 if isinstance(document, Team) and (stored := _sources_of(record, document, self._tool)):
-                    found = compare_sources(stored, self._sources, self._id)
+                    copies = partial(_open_copy, record)
+                    found = compare_sources(stored, self._sources, self._id, copies)
                     if found.change is Change.SAME and self._lacks_runs(document):
                         found = SourceChange(Change.GROWN)
                     yield StoredImport(record, document, found)
@@ -229,6 +232,12 @@ def _sources_of(record: Record, document: Team, tool: str) -> Sequence[StoredSou
         lists = [payload.get("sources") for payload in payloads]
     every = (source for each in lists if isinstance(each, list) for source in each)
     return [source for source in every if _is_comparable(source)] if is_import else []
+
+
+def _open_copy(record: Record, source: StoredSource) -> BinaryIO | None:
+    """The copy of a file that an import has."""
+    path = source.get("path")
+    return record.open(path) if isinstance(path, str) else None
 
 
 def _copy_names(source: StoredSource) -> set[str]:

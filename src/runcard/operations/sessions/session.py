@@ -84,7 +84,7 @@ class Session(SessionRecorder):
             strict,
             Modes(self._settings[known.ARTIFACTS_DIRECTORY_MODE], self._settings[known.ARTIFACTS_FILE_MODE]),
         )
-        self._instances = {}
+        self._instances, self._named = {}, []
         self._prices = self._options.prices
         self._has_ended = self._has_started = False
         self._pid = 0  # of the process that started it
@@ -242,7 +242,7 @@ class Session(SessionRecorder):
 
         try:
             self._result = close_held_session(
-                self._events.path, settings=self._settings, progress=self._progress
+                self._events.path, known=self._named, settings=self._settings, progress=self._progress
             )
         except NoInstancesError as error:
             warn_caller(f"{error.message}: nothing was stored")

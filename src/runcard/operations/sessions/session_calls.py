@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runcard.accounting import Prices
+from runcard.accounting import PriceRow, Prices
 from runcard.documents.exact_sums import plain_number
 from runcard.documents.session.build import InstanceUsage, distinct_price_rows
 from runcard.encoding import JsonObject
@@ -60,7 +60,7 @@ class AgentCalls:
             tokens_used=tokens["input"] + tokens["output"] if is_known else None,
             token_source=totals.token_source,
             cost=None if totals.cost is None else plain_number(totals.cost),
-            cost_source=None if totals.cost is None else "priced" if any(rows) else "reported",
+            cost_source=_cost_source(rows) if totals.cost is not None else None,
             known_cost=plain_number(totals.known_cost) if totals.cost is None and totals.known_cost else None,
             price_rows=tuple(distinct_price_rows(None if row is None else row.to_dict() for row in rows)),
             server_tools=_server_tools(self.charges) or None,
@@ -68,6 +68,11 @@ class AgentCalls:
             calls=totals.calls,
             models=tuple(models),
         )
+
+
+def _cost_source(rows: list[PriceRow | None]) -> str | None:
+    """Where a cost comes from; nowhere without a call."""
+    return None if not rows else "priced" if any(rows) else "reported"
 
 
 def _model_usage(charges: list[tuple[SumOfCalls, CallCharge]]) -> JsonObject:

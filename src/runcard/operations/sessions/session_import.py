@@ -19,6 +19,7 @@ from runcard.files import json_name, printable
 from runcard.masking import mask_text
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import SessionAssembler
+from runcard.operations.sessions.call_lists import CallLists
 from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.imported_session import (
     ImportParts,
@@ -71,6 +72,7 @@ class FoundSession(NamedTuple):
     states: Mapping[str, FileState]  # of all files, before they were read
     exported: ExportState | None = None  # of what stands for its files, before they were read
     metered: MeteredSession | None = None  # the runs that metered it
+    lists: CallLists | None = None  # with its calls one by one
 
     @property
     def folder(self) -> str | None:
@@ -197,7 +199,8 @@ class SessionImporter:
             if self._since is not None and parts.ended < self._since:
                 return SkippedSession.EARLIER
             spec = self._spec(parts, [done.over(source) for source in sources], logs)
-            assembler = SessionAssembler(directory, spec, self._options, clock)
+            calls = self._calls(found, parts)
+            assembler = SessionAssembler(directory, spec, self._options, clock, calls=calls)
             try:  # without files, the content is compared
                 document = assembler.run(None, again=self._again, earlier=earlier if sources else None)
             except SameContentError as same:
@@ -231,6 +234,14 @@ class SessionImporter:
             self._add_unread(self._source.read_activity(files, activity))
         parts = ImportParts(files, activity, found.calls, self._source.NOT_WRITTEN, found.metered)
         return parts, logs.written()
+
+    def _calls(self, found: FoundSession, parts: ImportParts) -> Iterable[JsonObject]:
+        """The calls of a session, for its journal."""
+        if found.lists is None:
+            return ()
+        metered = found.metered.calls if found.metered is not None else ()
+        masks = not self._options.keep_secrets
+        return found.lists.of_session(found.files.session, instance_ids(parts), metered, masks=masks)
 
     def _spec(
         self, parts: ImportParts, sources: Sequence[TranscriptSource], logs: Mapping[str, CopiedLog]

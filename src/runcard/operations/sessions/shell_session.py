@@ -6,6 +6,7 @@ Such a session belongs to no process: it is open until it is finished. Each comm
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from runcard import settings as known
@@ -13,9 +14,11 @@ from runcard.documents.session.live_events import SESSION_ENDED
 from runcard.encoding import Limits, decode_json
 from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import printable, shell_word
+from runcard.observe.clock import Clock
 from runcard.operations.checks.load import STDIN, read_document
 from runcard.operations.sessions.close_session import NoInstancesError, close_dead_session
 from runcard.operations.sessions.collect import CollectedSession, check_allowed
+from runcard.operations.sessions.collect_team import earlier_session
 from runcard.operations.sessions.session import JoinedSession
 from runcard.recording.argument_checks import check_labels, check_status
 from runcard.recording.session_instance import SessionInstance
@@ -29,9 +32,12 @@ from runcard.recording.session_recorder import (
 )
 from runcard.settings import read_settings
 from runcard.settings.apply import use_masking_settings
-from runcard.store.sessions.directory import Modes
+from runcard.store import layout
+from runcard.store.sessions.directory import Modes, store_of
 from runcard.store.sessions.live import find_live
 from runcard.store.sessions.live_start import read_live_start
+from runcard.store.sessions.own_paths import is_own_session
+from runcard.store.sessions.recovery import recover_sessions
 
 _LOG_BLOCK = 1 << 20  # bytes
 
@@ -61,6 +67,11 @@ def start_session(
     return SessionLink(events.path, options.session_id, None)
 
 
+def is_unproven(link: SessionLink) -> bool:
+    """Whether nobody will be able to tell that this user has started the session."""
+    return not is_own_session(link.path, read_live_start(link.path))
+
+
 def join_session(word: str | None, artifacts: str | None = None) -> JoinedSession:
     """The open session with this id, or that of the environment; raises StoreError if there is none."""
     use_masking_settings()
@@ -76,7 +87,7 @@ def _directory(word: str | None, artifacts: str | None) -> str:
                 hint="pass --session with its id, or start one: runcard session start team-1",
             )
         return os.path.abspath(folder)
-    store = os.path.abspath(read_settings({known.ARTIFACTS_DIR: artifacts})[known.ARTIFACTS_DIR])
+    store = _store(artifacts)
     live = find_live(store, word)
     if live is None:
         raise StoreError(
@@ -84,6 +95,10 @@ def _directory(word: str | None, artifacts: str | None) -> str:
             hint=f"name its store with --artifacts, or start it: runcard session start {shell_word(word)}",
         )
     return live
+
+
+def _store(artifacts: str | None) -> str:
+    return os.path.abspath(read_settings({known.ARTIFACTS_DIR: artifacts})[known.ARTIFACTS_DIR])
 
 
 def agent_of(session: JoinedSession, word: str | None) -> SessionInstance:
@@ -116,6 +131,31 @@ def read_json(text: str, what: str) -> Any:  # noqa: ANN401 - any JSON
         raise UsageError(f"{what} cannot be read: {error.message}", hint="pass JSON, @FILE or -") from error
 
 
+def finish_named(word: str | None, artifacts: str | None, status: str) -> CollectedSession:
+    """End the session with this id, or that of the environment; one that is stored already is brought to its end."""
+    try:
+        session = join_session(word, artifacts)
+    except StoreError:
+        if (stored := _stored_already(word, artifacts)) is None:
+            raise
+        return stored
+    return finish_session(session, status)
+
+
+def _stored_already(word: str | None, artifacts: str | None) -> CollectedSession | None:
+    """The stored session, whose end may have been interrupted; None if there is none."""
+    folder = os.environ.get(SESSION_DIR)
+    if word is None and not folder:
+        return None
+    live = os.path.abspath(folder or "") if word is None else layout.live_session(_store(artifacts), word)
+    store, session_id = store_of(live), os.path.basename(live)
+    if not os.path.isdir(layout.collections(store)):
+        return None
+    remarks = list(recover_sessions(store, Clock().timestamp))
+    stored = earlier_session(store, session_id)
+    return stored and replace(stored, remarks=(*remarks, *stored.remarks))
+
+
 def finish_session(session: JoinedSession, status: str) -> CollectedSession:
     """End a session, and store it."""
     check_status(status)
@@ -126,7 +166,8 @@ def finish_session(session: JoinedSession, status: str) -> CollectedSession:
             f"the session {start.session_id} belongs to a process, and ends there",
             hint=f"if the process is gone: runcard close {start.session_id}",
         )
-    if not started_instances(live):
-        raise NoInstancesError(start.session_id)
-    session.write_event(SESSION_ENDED, {"status": status})
+    if os.path.lexists(layout.live_journal(live)):  # else it is stored, and only this directory is left
+        if not started_instances(live):
+            raise NoInstancesError(start.session_id)
+        session.write_event(SESSION_ENDED, {"status": status})
     return close_dead_session(live)

@@ -28,6 +28,7 @@ class SignedRecordResult:
     fingerprint: str
     signed_at: str
     is_new: bool  # False: the same key has signed it before, as it is now
+    covers: tuple[str, ...] = ()  # the amendments that this key had not signed before, in words
 
     def to_dict(self) -> JsonObject:
         return {
@@ -36,6 +37,7 @@ class SignedRecordResult:
             "fingerprint": self.fingerprint,
             "signed_at": self.signed_at,
             "already_signed": not self.is_new,
+            "covers": list(self.covers),
         }
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.documents.findings import Finding, record_finding
+from runcard.documents.findings import WARNING, Finding, record_finding
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import printable, read_file
-from runcard.operations.checks.signature_state import BEFORE_CHANGES, SignatureState, signature_state
+from runcard.operations.checks.signature_state import BAD, BEFORE_CHANGES, SignatureState, signature_state
 from runcard.signing.check import SigningTimes, Trust, missing_signers, revocation_fault, trust_in
 from runcard.signing.signers_file import RevokedKeys, SignersFile, parse_revoked, parse_signers
 from runcard.store import layout
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from runcard.operations.signatures.time_authority import JudgedTimestamp
 
 _LARGEST_FILE = 1 << 24  # bytes
+_ABSENT = {BAD: "its signature is wrong", None: "its signature could not be checked"}
 
 
 class JudgedSignature(NamedTuple):
@@ -53,9 +54,21 @@ class JudgedSignature(NamedTuple):
 
     def describe(self) -> str:
         """Who signed, in words."""
+        return f"{self._signer}{self._later()}{self._untrusted}"
+
+    def describe_earlier(self, since: str) -> str:
+        """Who signed before something happened to the record, in words."""
+        later = "" if self.signature.entries_since else self._later().removeprefix(",")
+        return f"{self._signer} signed it{later}{' and' if later else ''} before {since}{self._untrusted}"
+
+    @property
+    def _signer(self) -> str:
         name = ", ".join(map(printable, self.names)) or "an unknown key"
-        untrusted = f", not trusted: {self.fault}" if self.fault else ""
-        return f"{name} ({self.signature.key.fingerprint}){self._later()}{untrusted}"
+        return f"{name} ({self.signature.key.fingerprint})"
+
+    @property
+    def _untrusted(self) -> str:
+        return f", not trusted: {self.fault}" if self.fault else ""
 
     def _later(self) -> str:
         """What the signature does not cover, in words."""
@@ -108,18 +121,29 @@ class TrustPolicy:
         record: str,
         judged: Sequence[JudgedSignature],
         state: SignatureState,
-        *,
-        has_unchecked: bool = False,
     ) -> list[Finding]:
         """What a record lacks: a trusted signature, one of those that are required, or one of its changes."""
-        missing = self._missing(record, judged, has_unchecked=has_unchecked)
+        missing = self._missing(record, judged, _ABSENT.get(state.state, "it is not signed"))
         if state.state != BEFORE_CHANGES:  # else that nobody signed the changes is said of all
             missing += self._outdated(record, judged)
-        return [*missing, *state.findings(record, is_allowed=self._allows_unsigned_changes)]
+        return [
+            *missing,
+            *self._uncovered(record, judged),
+            *state.findings(record, is_allowed=self._allows_unsigned_changes),
+        ]
 
-    def _missing(
-        self, record: str, judged: Sequence[JudgedSignature], *, has_unchecked: bool
-    ) -> list[Finding]:
+    def _uncovered(self, record: str, judged: Sequence[JudgedSignature]) -> Iterator[Finding]:
+        """The warning about a record whose files none of its signatures covers."""
+        counted = [
+            each
+            for each in judged
+            if (each.is_trusted is not False if self.signers is None else each.is_trusted)
+        ]
+        if counted and not any(each.signature.covers_files for each in counted):
+            message = "it was signed by an earlier version, which covers the number of its files only: sign it again"
+            yield record_finding("limits", record, layout.SIGNATURE, message)._replace(severity=WARNING)
+
+    def _missing(self, record: str, judged: Sequence[JudgedSignature], absence: str) -> list[Finding]:
         if self.signers is None:
             are_revoked = bool(judged) and all(each.is_trusted is False for each in judged)
             return [_finding(record, "it is signed with revoked keys only")] if are_revoked else []
@@ -129,11 +153,7 @@ class TrustPolicy:
             return [_finding(record, f"it is not signed by {printable(name)}") for name in missing]
         if trusted:
             return []
-        if judged:
-            reason = "no signature is by a trusted signer"
-        else:
-            reason = "its signature could not be checked" if has_unchecked else "it is not signed"
-        return [_finding(record, reason)]
+        return [_finding(record, "no signature is by a trusted signer" if judged else absence)]
 
     def _outdated(self, record: str, judged: Sequence[JudgedSignature]) -> Iterator[Finding]:
         """The required signers who signed before changes that others signed: each has to stand for the record as it is."""

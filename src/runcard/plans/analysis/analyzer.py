@@ -26,7 +26,7 @@ from runcard.plans.analysis.method_source import (
     local_names,
     private_methods,
 )
-from runcard.plans.analysis.project_context import ProjectFiles, TestLevel, remember_constants
+from runcard.plans.analysis.project_context import ProjectFiles, TestLevel, policy_names, remember_constants
 from runcard.plans.analysis.questions import MethodFlow
 from runcard.plans.analysis.target_factories import mentioned_names
 from runcard.plans.plan_files import MethodRef
@@ -218,7 +218,8 @@ class _SourceAnalyzer:
         factories = self.files.factories(self.project)
         level = None
         if method is not None:
-            level = TestLevel(self.code, self.file, method, self.models, set(factories.known))
+            others = policy_names(self.file, target.class_name)
+            level = TestLevel(self.code, self.file, method, self.models, set(factories.known), others)
         known = self._factories_of(target, method)
         return {
             TESTPLAN.version_key: TESTPLAN.latest,
@@ -245,6 +246,7 @@ class _SourceAnalyzer:
         if self._options.all_factories:
             return self.files.factories_detected(self.project)
         names = mentioned_names(self.code, method.node) if method is not None else frozenset()
+        names |= policy_names(self.file, target.class_name)
         own = self.files.target_factories(self.project).of(target.class_name, names)
         return self.files.factories(self.project).of(own)
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
-from runcard.plans.analysis.dependency_tree import levels_of, parents_of, terminal_states
+from runcard.plans.analysis.dependency_tree import levels_of, parents_of, reaches_of, terminal_states
 from runcard.plans.analysis.method_source import Method
-from runcard.plans.analysis.project_context import Models
+from runcard.plans.analysis.project_context import Models, policy_names
 from runcard.plans.analysis.questions import Bounds, MethodFlow, Question, RescueOutcome, Threshold
 from runcard.plans.analysis.states import Characteristic, Characteristics, Requirement
 from runcard.plans.analysis.vocabulary import GOOD
@@ -31,9 +31,10 @@ def characteristics_of(
     characteristics = Characteristics(
         [item.question for item in flow.questions], method.defaults if method else {}
     )
-    parents = parents_of(flow.questions, characteristics)
+    reaches = reaches_of(flow.questions, characteristics, flow.partial)
+    parents = parents_of(reaches)
     levels = levels_of(parents)
-    terminal = terminal_states(flow.exits, parents, characteristics)
+    terminal = terminal_states(flow.exits, parents, characteristics, reaches)
     result = []
     for characteristic, requirement in parents.items():
         _put_happy_first(characteristic, terminal.get(characteristic, set()))
@@ -50,6 +51,8 @@ def characteristics_of(
         data |= _thresholds(characteristic)
         data["setup"] = _setup(characteristic, class_name, method, context)
         data["wording"] = wording_of(characteristic)
+        if data["wording"]["subject"] == "it" and policy_names(file, class_name):
+            data["wording"]["subject"] = "user"  # what a policy asks itself is about its user
         data |= _origin(characteristic, file)
         result.append(data)
     return result

@@ -112,7 +112,7 @@ class Conditions(ExpressionQuestions):
         linked = self._presences.of_variable(node, None)
         if linked is not None:
             return _condition(linked)
-        return self._expanded(self._text_of(node)) or self._truth(node)
+        return self.expanded(self._text_of(node)) or self._truth(node)
 
     def _value_present(self, node: Node, predicate: str | None) -> Condition | None:
         """The condition that a value is present; not by what it was assigned."""
@@ -139,7 +139,7 @@ class Conditions(ExpressionQuestions):
             branch = next(reversed(children(branch)), None)
         return None if branch is None else self.read(branch)
 
-    def _expanded(self, name: str) -> Condition | None:
+    def expanded(self, name: str) -> Condition | None:
         """The condition in the body of a private predicate, if private methods are read."""
         known = self.privates.get(name) if self.via is None and self.is_deep else None
         predicate = read_predicate(self._code, known) if known else None
@@ -234,7 +234,7 @@ class Conditions(ExpressionQuestions):
         if method is None:
             return self._truth(node)
         if receiver is None or receiver.type == "self":
-            expanded = self._expanded(self._text_of(method))
+            expanded = self.expanded(self._text_of(method))
             if expanded is not None:
                 return expanded
         return self.safely(node, self._method_call(node, self._text_of(method), receiver))

@@ -107,7 +107,9 @@ class Walker:
             condition = Not(condition)
         return self._branches.whole(condition)
 
-    def _identifier(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
+    def _identifier(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        if tail and self._is_returned(node, self._text_of(node), path):
+            return FlowResult()
         if self._text_of(node) in self._privates:
             return self._helper(node, self._text_of(node), path)
         if self._text_of(node) not in RAISING_CALLS:
@@ -323,7 +325,7 @@ class Walker:
 
     def _unary(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         operand = field_of(node, "operand")
-        if tail and operand is not None and self._comparisons.is_comparison(operand):
+        if tail and operand is not None and self._comparisons.is_predicate(operand):
             self._ask(self._read(node, path), path)
         return self._generic(node, path)
 
@@ -368,8 +370,7 @@ class Walker:
     def _call(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
         name = self._text_of(method) if method else ""
-        if tail and self._comparisons.is_comparison(node):
-            self._ask(self._read(node, path), path)
+        is_asked = tail and self._is_returned(node, name, path)
         self.walk(receiver, path)
         inner = path
         operator = field_of(node, "operator")
@@ -387,9 +388,17 @@ class Walker:
             if name in RAISING_CALLS and receiver is None:
                 self._outcomes.raised(node, path)
                 return FlowResult(RAISE)
-            if name in self._privates:
+            if name in self._privates and not is_asked:
                 return self._helper(node, name, path)
         return FlowResult()
+
+    def _is_returned(self, node: Node, name: str, path: Path) -> bool:
+        """Whether a predicate is returned: its two answers are asked for, as those of a condition."""
+        is_read_deep = self._conditions.is_deep and name in self._privates
+        if not self._comparisons.is_predicate(node) or (is_read_deep and not self._conditions.expanded(name)):
+            return False
+        self._ask(self._read(node, path), path)
+        return True
 
     def _note_safe_call(self, node: Node, path: Path) -> None:
         """`user&.active?` in a condition: whether there is a user was asked with the condition."""

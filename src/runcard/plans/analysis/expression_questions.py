@@ -15,6 +15,7 @@ from runcard.plans.analysis.phrases import (
     being,
     flag_phrases,
     gerund,
+    is_guess,
     phrases_about,
     predicate_phrases,
     quantity_phrases,
@@ -34,6 +35,7 @@ from runcard.plans.analysis.questions import (
     Wording,
 )
 from runcard.plans.analysis.subjects import (
+    LONGEST_CODE,
     Subject,
     argument_nouns,
     argument_words,
@@ -44,6 +46,7 @@ from runcard.plans.analysis.subjects import (
     slug,
     subject_of,
     unwrapped,
+    without_repetition,
 )
 from runcard.plans.analysis.vocabulary import (
     ACTIONS,
@@ -258,6 +261,9 @@ class ExpressionQuestions:
             )
         else:
             wording = self._wording_about(node, word, pair, owner)
+            code = one_line(self._text_of(node))
+            if pair.holds and is_guess(word, wording) and len(code) <= LONGEST_CODE:
+                wording = Phrases("", f"`{code}`", f"not `{code}`")
         if word in _QUANTITIES and (field_of(node, "block") is not None or _passes_block(node)):
             wording = quantity_phrases(owner.noun if owner else "", word)
         pair = _named(pair, wording, extra)
@@ -458,7 +464,7 @@ class ExpressionQuestions:
 
 
 def noun_of(name: str) -> str:
-    return name.replace("_", " ").replace("/", " ").strip()
+    return without_repetition(name.replace("_", " ").replace("/", " ").strip())
 
 
 def _yes_and_no(name: str, be: str, text: str) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -61,7 +61,7 @@ class OutcomeNotes:
                 self.anything(path)
             else:
                 self._choice(condition, right, path, is_and=is_and)
-        elif is_joined or comparisons.is_comparison(node) or node.type == "unary":
+        elif is_joined or comparisons.is_predicate(node):
             self._truth(self._read(node, path), path)
         elif not self._is_raise(node):
             self._returned(node, path)

@@ -192,6 +192,21 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     return Phrases(subject, positive, negative)
 
 
+def is_guess(predicate: str, phrases: Phrases) -> bool:
+    """Whether a predicate of several words reads as a thing, only because nothing else fits: `within_window?`."""
+    words = [word for word in predicate.removeprefix("is_").split("_") if word]
+    is_thing = re.match(r"(?:is|are) (?:an? )?(.+)", phrases.positive)
+    if len(words) < 2 or is_thing is None or is_thing[1] != " ".join(words):
+        return False
+    is_said = words[0] in PREPOSITIONS | _ADVERBS | ROLES or words[-1] in ROLES or words[0].endswith("ly")
+    return (
+        not is_said
+        and not _is_adjective(words[-1])
+        and not _is_participle(words[0])
+        and not (_is_adjective(words[0]) and words[1] in PREPOSITIONS)
+    )
+
+
 def _idiom(owner: str, words: list[str], argument: str) -> Phrases | None:
     """The clauses of predicates whose words do not tell: `key?`, `one?`, `if_type?`, `auto_publish?`."""
     predicate, subject = "_".join(words), owner or "it"
@@ -337,7 +352,7 @@ def _split(words: list[str]) -> int:
 
 
 def _is_third_person(word: str) -> bool:
-    return word.endswith("s") and verb_of(word) is not None
+    return word.endswith("s") and word not in VERBS and verb_of(word) is not None
 
 
 def _is_participle(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 
 from runcard.encoding import JsonObject
 from runcard.encoding.frozen_data import freeze, thaw
@@ -20,6 +21,7 @@ from runcard.plans.ruby.syntax_tree import Code, Node, field_of, read_code
 
 _RECORDS = {"ApplicationRecord", "ActiveRecord::Base"}
 _CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
+_POLICY = re.compile(r"(?:^|/)app/policies/")
 _MODEL = re.compile(r"(?:^|/)app/models/")
 # Class methods that only models have, and methods that write to the database.
 _QUERIES = {
@@ -150,6 +152,14 @@ class ProjectFiles:
         return section
 
 
+def policy_names(file: str, class_name: str) -> frozenset[str]:
+    """The variables that a policy is about: the user and the record that it is named after."""
+    last = class_name.rpartition("::")[2]
+    if not _POLICY.search(file) or not last.endswith("Policy"):
+        return frozenset()
+    return frozenset({"user", underscore(last.removesuffix("Policy"))} - {""})
+
+
 def remember_constants(code: Code, literals: Literals) -> None:
     """Record the values of the constants of a file."""
     waiting = [code.root]
@@ -176,7 +186,15 @@ def _class_body(code: Code, class_name: str) -> Node | None:
 class TestLevel:
     """Whether a method uses models, and its test level: unit, integration or request."""
 
-    def __init__(self, code: Code, file: str, method: Method, models: Models, factories: set[str]) -> None:
+    def __init__(
+        self,
+        code: Code,
+        file: str,
+        method: Method,
+        models: Models,
+        factories: set[str],
+        others: Iterable[str] = (),  # names of variables that its class works with
+    ) -> None:
         self._code, self._models, self._factories = code, models, factories
         inside = _descendants(method.node)
         self._called = _called_names(code, inside)
@@ -184,7 +202,9 @@ class TestLevel:
         self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
             "Controller"
         )
-        self.uses_models = self._is_record or self._mentions_models(inside)
+        self.uses_models = (
+            self._is_record or self._mentions_models(inside) or any(map(self._is_model, others))
+        )
 
     @property
     def test_level(self) -> str:

@@ -67,7 +67,12 @@ def noun_phrase(code: Code, node: Node) -> str:
     if node.type == "self":
         return "it"
     is_code = len(text) <= LONGEST_CODE and _is_code(code, node)
-    return text if is_code else name_of(code, node).replace("_", " ")
+    return text if is_code else without_repetition(name_of(code, node).replace("_", " "))
+
+
+def without_repetition(words: str) -> str:
+    """`inbox.inbox_type` is the "inbox type"."""
+    return re.sub(r"\b(\w+)(?: \1)+\b", r"\1", words)
 
 
 def _is_code(code: Code, node: Node) -> bool:

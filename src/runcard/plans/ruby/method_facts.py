@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from runcard.errors import RuncardError
+from runcard.plans.ruby.constructors import declared_constructor
 from runcard.plans.ruby.definitions import CLASS, INSTANCE, PUBLIC, Definition, read_definitions
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import underscore
@@ -72,6 +73,8 @@ def read_method_facts(path: str, root: str, class_name: str, method: str, method
     key = (method, method_type)
     node = nodes.by_key.get(key)
     constructor = nodes.parameters(("initialize", INSTANCE))
+    if constructor is None and not definition.is_module:
+        constructor = declared_constructor(code, full)
     if constructor is None and not definition.is_module:
         constructor = _inherited_constructor(classes, definition, path, root)
     visibility = definition.visibility.get(key, PUBLIC)
@@ -233,9 +236,11 @@ def _inherited_constructor(
         if found is None or found is definition:
             return None
         with suppress(RuncardError):
-            if ("initialize", INSTANCE) in found.methods:
-                code, _ = read_code(read_source(source))
-                return _ClassNodes(code, found).parameters(("initialize", INSTANCE))
+            code, _ = read_code(read_source(source))
+            full = next(each for each in classes if classes[each] is found)
+            own = _ClassNodes(code, found).parameters(("initialize", INSTANCE))
+            if (constructor := own if own is not None else declared_constructor(code, full)) is not None:
+                return constructor
         definition, path = found, source
     return None
 

@@ -72,33 +72,3 @@ def enum_values(arguments: list[Node], literals: Literals) -> dict[str, list[str
 
 def _texts(values: object) -> list[str]:
     return [str(value) for value in values] if isinstance(values, list | dict) else []
-
-
-_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "mice": "mouse"}
-_IRREGULAR |= {
-    "movies": "movie",
-    "analyses": "analysis",
-    "statuses": "status",
-    "aliases": "alias",
-    "buses": "bus",
-}
-_IRREGULAR |= {"media": "medium", "data": "datum", "crises": "crisis", "quizzes": "quiz", "oxen": "ox"}
-_SAME = {"news", "series", "species", "sheep", "fish", "equipment", "information", "money", "rice", "police"}
-
-
-def singular(name: str) -> str:
-    """The singular of a name in the plural, as Rails makes it: `order_items` as `order_item`."""
-    start, mark, word = name.rpartition("_")
-    if word in _SAME:
-        return name
-    if word in _IRREGULAR:
-        one = _IRREGULAR[word]
-    elif word.endswith("ies") and len(word) > 4:
-        one = f"{word[:-3]}y"
-    elif word.endswith(("sses", "shes", "ches", "xes")):
-        one = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        one = word[:-1]
-    else:
-        one = word
-    return f"{start}{mark}{one}"

@@ -24,8 +24,7 @@ from runcard.documents import chain, reader
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import failure, json_name, printable, read_regular, shell_word, write_atomic
-from runcard.files.temporary_files import remove_temporary_files_in
+from runcard.files import failure, json_name, printable, read_regular, shell_word
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
@@ -43,7 +42,8 @@ from runcard.store.ledger import (
 )
 from runcard.store.ledger_search import search_ledgers
 from runcard.store.locks import lock_folder
-from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.originals import keep_original, read_original
+from runcard.store.own_directories import list_own, own_entry
 from runcard.store.ownership import is_own_amendment, own_amendment_mac
 from runcard.store.record import not_a_record
 
@@ -261,8 +261,8 @@ class Amender:
         """The document as it was closed: a migration may have changed it since."""
         if sha256_bytes(self.metadata).hex == self.sealed:
             return self.document
-        original = read_regular(layout.original(layout.store_of(self.path), self.sealed))
-        if original is None or sha256_bytes(original).hex != self.sealed:
+        original = read_original(layout.store_of(self.path), self.sealed)
+        if original is None:
             raise self._refused("the document as it was closed is not in the store")
         return _document(self.path, original)
 
@@ -300,8 +300,14 @@ class Amender:
         return done
 
     def _forget_originals(self) -> None:
-        """Remove the originals of redacted files: a document that was migrated before still has its old bytes there."""
-        store = layout.store_of(self.path)
+        """Remove the originals of redacted files: a document that was migrated before still has its old bytes there.
+
+        If `tar` unpacked its archive, they are in the record.
+        """
+        for place in (layout.store_of(self.path), self.path):
+            self._forget_originals_in(place)
+
+    def _forget_originals_in(self, store: str) -> None:
         original_names = list_own(store, layout.originals(store))
         for name, changes in self.amendments.by_path.items() if original_names else ():
             path = self._names.get(name, layout.METADATA)
@@ -316,13 +322,7 @@ class Amender:
 
     def keep_original(self, data: bytes) -> str:
         """Keep bytes that an amendment replaces in the store; returns their path."""
-        store = layout.store_of(self.path)
-        path = layout.original(store, sha256_bytes(data).hex)
-        with open_own(store, layout.originals(store), create=True) as folder:
-            remove_temporary_files_in(folder)
-        with contextlib.suppress(FileExistsError):
-            write_atomic(path, data, mode=self.mode, replace=False)
-        return path
+        return keep_original(layout.store_of(self.path), data, self.mode)
 
     def _enter(self) -> None:
         """Enter the end of the amendments in the ledger, where the store has one and it is not there."""

@@ -97,6 +97,11 @@ class Amendments(NamedTuple):
         return tuple(entry for entry in self.entries if isinstance(entry, FileChange))
 
     @property
+    def migrated(self) -> set[str]:
+        """The digests of the documents that migrations replaced."""
+        return {change.old for change in self.changes if change.kind == MIGRATION}
+
+    @property
     def end(self) -> Head | None:
         """Where they end: they are one chain. None without any."""
         lines = self.journal.entries if self.journal else ()
@@ -167,6 +172,12 @@ def _other_writers(journal: Journal) -> Iterator[ChainFault]:
 def changes_record(line: JsonObject) -> bool:
     """Whether a line of `amendments.jsonl` changes the record. A remark only adds to it; a line of unknown kind may change it."""
     return not isinstance(_entry(line), Remark)
+
+
+def describe_line(line: JsonObject) -> str:
+    """A line of `amendments.jsonl` in words."""
+    entry = _entry(line)
+    return "an amendment of unknown kind" if entry is None else entry.describe()
 
 
 def _is_digest(value: object) -> TypeGuard[str]:

@@ -6,6 +6,7 @@ what is in it), without owners, with their permissions and their times in whole 
 
 import os
 import stat
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from runcard.errors import StoreError
 from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
 from runcard.parallel.progress import Progress, file_counter
 from runcard.parallel.worker import DirectoryCursor
+from runcard.store import layout
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import TarMember
@@ -30,14 +32,22 @@ class Packed(NamedTuple):
 
 
 def pack(record: str, name: str, descriptor: int, *, progress: Progress | None = None) -> Packed:
-    """Write the archive of a record, with everything below one folder of this name, into an open file."""
+    """Write the archive of a record, with everything below one folder of this name, into an open file.
+
+    The originals of its migrated documents, which its store keeps, are packed with it.
+    """
+    originals = _originals(record)
     top = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with MemberWriter(descriptor) as writer:
             packing = _Packing(top, encode_name(name), writer, progress)
             packing.begin()
             for path, kind in walk(record):
+                if originals and encode_name(path) > encode_name(next(iter(originals))):
+                    packing.add_originals(originals)
+                    originals = {}
                 packing.add(path, kind)
+            packing.add_originals(originals)
             packing.end()
             digests = writer.finish()
             return Packed(*digests, writer.file_bytes, tuple(packing.others))
@@ -45,6 +55,14 @@ def pack(record: str, name: str, descriptor: int, *, progress: Progress | None =
         raise failure(error, os.fsdecode(error.filename or record), "archive") from error
     finally:
         os.close(top)
+
+
+def _originals(record: str) -> dict[str, bytes]:
+    if not layout.may_be_file(os.path.join(record, layout.AMENDMENTS)):
+        return {}
+    from runcard.store.originals import originals_to_pack  # noqa: PLC0415 - few records were amended
+
+    return originals_to_pack(record)
 
 
 class _Packing:
@@ -74,6 +92,16 @@ class _Packing:
                 heappush(self._waiting, (raw + b"/", status))
             else:
                 self._begin(TarMember(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
+
+    def add_originals(self, originals: Mapping[str, bytes]) -> None:
+        """Add files that are not in the record's directory."""
+        for path, data in originals.items():
+            raw = encode_name(path)
+            while self._waiting and self._waiting[0][0] < raw:
+                self._add_directory(*heappop(self._waiting))
+            self._begin(TarMember(tar.FILE, self._named(raw), len(data), 0o600, 0, b""))
+            self._put(data + _PADDING[: -len(data) % tar.BLOCK])
+            self._counter.add(1, len(data))
 
     def begin(self) -> None:
         self._add_directory(b"", os.fstat(self._top))

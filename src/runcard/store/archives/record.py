@@ -255,7 +255,7 @@ class ArchivedRecord(Record):
     def instances(self) -> list[str]:
         paths: Iterable[str]
         if self._contents is not None:
-            paths = self._contents.documents
+            paths = filter(layout.is_document, self._contents.documents)
         else:
             inside = self.files(layout.INSTANCES)
             paths = (

@@ -20,6 +20,7 @@ from runcard.files import (
     locked,
     open_directory,
     printable,
+    walk_files,
     write_atomic,
 )
 from runcard.files.temporary_files import remove_temporary_files_in
@@ -172,25 +173,37 @@ def take_away(record: str, aside: str) -> None:
         raise failure(error, record, "remove") from error
 
 
-def finish_removals(store: str) -> None:
+def finish_removals(store: str, *, dry_run: bool = False) -> list[tuple[str, int]]:
     """Remove what killed processes left while removing or restoring; what cannot be removed does no harm.
 
-    A process that is still working holds the lock of the record.
+    A process that is still working holds the lock of the record. Returns what was removed, with its bytes.
     """
-    own = layout.own_folder(store)
+    own, removed = layout.own_folder(store), []
     check_own(store, own)
     with contextlib.suppress(OSError):
         for name in filter(layout.is_aside, sorted(list_own(store, own))):
+            aside = os.path.join(own, name)
             with contextlib.suppress(RuncardError):
-                _finish_removal(store, os.path.join(own, name))
+                size = _size(aside)
+                _finish_removal(store, aside, dry_run=dry_run)
+                removed.append((aside, size))
+    return removed
 
 
-def _finish_removal(store: str, aside: str) -> None:
+def _size(aside: str) -> int:
+    """The bytes of a record that is on its way out, as far as they can be seen."""
+    with contextlib.suppress(RuncardError):
+        return 0 if os.path.islink(aside) else sum(size for _, size in walk_files(aside))
+    return 0
+
+
+def _finish_removal(store: str, aside: str, *, dry_run: bool) -> None:
     with contextlib.ExitStack() as stack:
         with lock_folder(layout.own_folder(store)):  # under which a restorer makes and locks its folder
             stack.enter_context(locked(aside, timeout=0))
         folder, name = stack.enter_context(own_entry(store, aside))
-        remove_tree(name, dir_fd=folder)
+        if not dry_run:
+            remove_tree(name, dir_fd=folder)
 
 
 def tidy_archives(store: str) -> None:

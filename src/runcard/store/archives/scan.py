@@ -140,13 +140,18 @@ def kind_of_entry(entry: str) -> FileKind:
     return FileKind.FILE if len(entry) == _DIGITS else FileKind(entry)
 
 
+def _is_kept(path: str) -> bool:
+    """Whether verification reads this file of a record."""
+    return layout.is_document(path) or layout.is_archived_original(path)
+
+
 def scan(
     path: str,
     *,
     name: str = "",
     max_size: int | None = None,
     max_members: int | None = None,
-    is_kept: Callable[[str], bool] = layout.is_document,
+    is_kept: Callable[[str], bool] = _is_kept,
     progress: Progress | None = None,
     open_source: OpenSource | None = None,
 ) -> ArchiveContents:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from runcard.errors import StoreError
 from runcard.files import FileKind, decode_name, encode_name, printable, short_path, write_all
 from runcard.parallel.progress import Progress, file_counter
+from runcard.store import layout
+from runcard.store.amendments.read import parse_amendments
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.scan import KINDS, ArchiveContents, kind_of_entry
@@ -34,7 +36,7 @@ class _DirectoryAttributes(NamedTuple):
 def unpack(
     contents: ArchiveContents, target: str, *, keep_modes: bool = True, progress: Progress | None = None
 ) -> None:
-    """Write what an archive holds into an empty directory.
+    """Write what an archive holds into an empty directory, but for the originals of documents, which belong to its store.
 
     Without `keep_modes` files and folders get the permissions of new ones; who may read a program may run it.
     """
@@ -60,13 +62,14 @@ class _Unpacking:
         self._made = {""}
         self._links: list[tuple[str, bytes, int]] = []
         self._files = 0
+        self._originals = archived_originals(contents)
 
     def write(self, stream: TarStream) -> None:
         for member in stream:
             if isinstance(member, Gap):
                 raise _changed()
             self._take(member, stream)
-        if not stream.is_whole or self._files != self._contents.files:
+        if not stream.is_whole or self._files != self._contents.files - len(self._originals):
             raise _changed()
         for path, target, mtime in self._links:
             self._make_folder(path.rpartition("/")[0])
@@ -82,6 +85,8 @@ class _Unpacking:
 
     def _take(self, member: TarMember, stream: TarStream) -> None:
         path = decode_name(member.path.rstrip(b"/")[self._skip :])
+        if path in self._originals:
+            return
         entry = self._contents.entries.get(path) if path else FileKind.DIRECTORY  # that of the record
         if entry is None or kind_of_entry(entry) is not KINDS.get(member.kind):
             raise _changed()
@@ -153,6 +158,17 @@ class _Unpacking:
             wanted = new | (new & 0o444) >> 2
         if new != wanted:
             os.fchmod(descriptor, wanted)
+
+
+def archived_originals(contents: ArchiveContents) -> dict[str, bytes]:
+    """The originals of migrated documents in an archive, by their paths there: those that its amendments name."""
+    found = {}
+    for digest in parse_amendments(contents.read(layout.AMENDMENTS)).migrated:
+        path = layout.archived_original(digest)
+        data = contents.read(path)
+        if data is not None and contents.entries.get(path) == digest:
+            found[path] = data
+    return found
 
 
 def write_with_holes(descriptor: int, data: memoryview) -> bool:

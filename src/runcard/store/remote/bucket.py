@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
     from obstore.store import ObjectStore
 
-UPLOAD_ID = "runcardupload"  # an attribute of an archive: it tells the uploads of two hosts apart. Azure takes no hyphen
+# An attribute of an archive and of what is beside it: it says that runcard made them, and tells the uploads of two hosts
+# apart. Azure takes no hyphen.
+UPLOAD_ID = "runcardupload"
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _BAD_NAME = re.compile(r'Path "(.{1,1024}?)"(?: contained|: Encountered)', re.DOTALL)
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -72,6 +74,10 @@ class ObjectState(NamedTuple):
 
 class ChangedObjectError(StoreError):
     """An object was replaced or removed while it was read."""
+
+
+class InvalidNameError(StoreError):
+    """An object has a name that the storage library refuses."""
 
 
 class NoAnswerError(MachineError):
@@ -154,12 +160,12 @@ class Bucket:
         result = self.get(url, (0, 1))
         return None if result is None else result.attributes.get(UPLOAD_ID)
 
-    def write(self, url: ObjectUrl, data: bytes) -> None:
+    def write(self, url: ObjectUrl, data: bytes, attributes: dict[str, str] | None = None) -> None:
         """Write a small object, in the place of another one."""
         import obstore  # noqa: PLC0415 - only for URLs
 
         with _failures(url, "write"):
-            obstore.put(self._store, url.key, data, use_multipart=False)
+            obstore.put(self._store, url.key, data, attributes=attributes, use_multipart=False)
 
     def upload(self, url: ObjectUrl, file: Any, attributes: dict[str, str], chunk: int) -> None:  # noqa: ANN401 - a file
         """Write a large object from an open file, in parts."""
@@ -192,11 +198,24 @@ class Bucket:
 
     def list(self, folder: ObjectUrl, after: ObjectUrl | None = None) -> Iterator[ObjectState]:
         """The objects below a folder, in the order of their names; those behind the name of one, if it is given."""
+        last = after.key if after else ""
+        try:
+            for state in self._list(folder, last):
+                last = state.url.key
+                yield state
+        except InvalidNameError:
+            if folder.scheme != "s3":
+                raise
+            # The library refuses all objects of an answer that has a name with a control character, `.` or `..`.
+            from runcard.store.remote.s3_writer import S3Writer  # noqa: PLC0415 - it imports this module
+
+            yield from S3Writer().list(folder, last)
+
+    def _list(self, folder: ObjectUrl, after: str) -> Iterator[ObjectState]:
         import obstore  # noqa: PLC0415 - only for URLs
 
         with _failures(folder, "list"):
-            offset = after.key if after else None
-            for batch in obstore.list(self._store, prefix=folder.key or None, offset=offset):
+            for batch in obstore.list(self._store, prefix=folder.key or None, offset=after or None):
                 for meta in batch:
                     yield _state(folder._replace(key=meta["path"]), meta)
 
@@ -305,7 +324,7 @@ def _failure(error: Exception, url: ObjectUrl, doing: str) -> RuncardError:
 
     if isinstance(error, InvalidPathError):
         name = _BAD_NAME.search(str(error))
-        return StoreError(
+        return InvalidNameError(
             f"cannot {doing} {printable(str(url))}: an object has an invalid name: {printable(name[1]) if name else 'unknown'}",
             hint="no archive of runcard has such a name: rename the object, or delete it",
         )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from runcard.errors import RuncardError
 from runcard.extras import missing_package
 from runcard.parallel.calls import CallThreads
-from runcard.store.remote.bucket import server_failure
+from runcard.store.remote.bucket import ObjectState, server_failure
 from runcard.store.remote.urls import ObjectUrl, is_archive_place
 
 PART = 32 << 20  # bytes; S3 takes up to 10,000 parts, and larger ones of an archive of more than 300 GB
@@ -130,20 +130,30 @@ class S3Writer:
             return until if isinstance(until, datetime) and until > datetime.now(UTC) else None
         return None
 
-    def abort_dead(self, folder: ObjectUrl, age: timedelta = DEAD_AFTER) -> int:
-        """Abort uploads of archives below a folder that began long ago; how many."""
-        limit, count = datetime.now(UTC) - age, 0
+    def dead_uploads(self, folder: ObjectUrl) -> Iterator[tuple[ObjectUrl, str]]:
+        """The uploads in parts below a folder, to where an archive can be, that began long ago, with their ids."""
+        limit = datetime.now(UTC) - DEAD_AFTER
         prefix = f"{folder.key}/" if folder.key else ""
         with _failures(folder):
             pages = self._client.get_paginator("list_multipart_uploads")
             for page in pages.paginate(Bucket=folder.bucket, Prefix=prefix):
                 for upload in page.get("Uploads", ()):
                     if upload["Initiated"] < limit and is_archive_place(upload["Key"]):
-                        self._client.abort_multipart_upload(
-                            Bucket=folder.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
-                        )
-                        count += 1
-        return count
+                        yield folder._replace(key=upload["Key"]), upload["UploadId"]
+
+    def abort(self, url: ObjectUrl, upload: str) -> None:
+        """Abort an upload in parts, by its id."""
+        self._abort({"Bucket": url.bucket, "Key": url.key, "UploadId": upload})
+
+    def list(self, folder: ObjectUrl, after: str) -> Iterator[ObjectState]:
+        """The objects below a folder whose keys come after one, whatever their names are."""
+        prefix = f"{folder.key}/" if folder.key else ""
+        with _failures(folder, "list"):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=folder.bucket, Prefix=prefix, StartAfter=after):
+                for item in page.get("Contents", ()):
+                    url = folder._replace(key=item["Key"])
+                    yield ObjectState(url, item["Size"], item.get("ETag"), item["LastModified"])
 
 
 class _Outcome:
@@ -153,7 +163,7 @@ class _Outcome:
 
 
 @contextlib.contextmanager
-def _failures(url: ObjectUrl) -> Iterator[_Outcome]:
+def _failures(url: ObjectUrl, doing: str = "write") -> Iterator[_Outcome]:
     """Turn errors of boto3 into our own; an object that exists already is an outcome, and no error."""
     try:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
@@ -166,7 +176,7 @@ def _failures(url: ObjectUrl) -> Iterator[_Outcome]:
         code = str(error.response.get("Error", {}).get("Code", ""))
         if code not in _EXISTS:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-            raise server_failure(url, "write", code if code.isalnum() else None, status) from None
+            raise server_failure(url, doing, code if code.isalnum() else None, status) from None
         outcome.is_created = False
     except BotoCoreError:
-        raise server_failure(url, "write", None, None) from None
+        raise server_failure(url, doing, None, None) from None

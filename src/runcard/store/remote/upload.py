@@ -58,9 +58,10 @@ class Uploader:
         """
         is_new = self._is_missing(url, contents)
         if is_new:
+            mark = {UPLOAD_ID: os.urandom(8).hex(), _HOST: host_name()}
             for path, data in beside(str(url), contents, sizes).items():
-                self._put_beside(ObjectUrl.parse(path), data)
-            is_new = self._create(url, descriptor, contents)
+                self._put_beside(ObjectUrl.parse(path), data, mark)
+            is_new = self._create(url, descriptor, contents, mark)
         self._read_back(url, contents, progress)
         return is_new
 
@@ -83,17 +84,22 @@ class Uploader:
             )
         return False
 
-    def _put_beside(self, url: ObjectUrl, data: bytes) -> None:
-        """Write an object that belongs to an archive which is not there yet."""
-        if self.put_new(url, data) or self._bucket.read(url) == data:
+    def _put_beside(self, url: ObjectUrl, data: bytes, mark: dict[str, str]) -> None:
+        """Write an object that belongs to an archive which is not there yet; one of another program is not replaced."""
+        if self.put_new(url, data, mark) or self._bucket.read(url) == data:
             return
         state = self._bucket.state(url)
+        if state is not None and self._bucket.upload_id(url) is None:
+            raise StoreError(
+                f"{printable(str(url))} exists already, and no upload of runcard made it",
+                hint="move this object away, or archive the record to another URL",
+            )
         if state is not None and datetime.now(UTC) - state.modified < DEAD_AFTER:
             raise OtherUploadError(
                 f"{printable(str(url))} exists already, without its archive: another host is archiving a record of this name, or was killed",
                 hint="try again in a day, or delete this object if no host is at work",
             )
-        self._bucket.write(url, data)
+        self._bucket.write(url, data, mark)
 
     def put_new(self, url: ObjectUrl, data: bytes, attributes: dict[str, str] | None = None) -> bool:
         """Create a small object, with the lock that was asked for; False when there is one already."""
@@ -101,12 +107,13 @@ class Uploader:
             return S3Writer(self._lock).create(url, data, attributes)
         return self._bucket.create(url, data, attributes)
 
-    def _create(self, url: ObjectUrl, descriptor: int, contents: ArchiveContents) -> bool:
+    def _create(
+        self, url: ObjectUrl, descriptor: int, contents: ArchiveContents, mark: dict[str, str]
+    ) -> bool:
         """Create the archive; an upload of our own whose answer was lost counts as well."""
-        own = os.urandom(8).hex()
-        attributes = {UPLOAD_ID: own, _HOST: host_name()}
+        own = mark[UPLOAD_ID]
         try:
-            if self._send(url, descriptor, contents.file_bytes, attributes):
+            if self._send(url, descriptor, contents.file_bytes, mark):
                 return True
         except MachineError:
             if self._bucket.upload_id(url) == own:

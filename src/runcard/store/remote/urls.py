@@ -24,6 +24,7 @@ from runcard.store import layout
 SCHEMES = ("s3", "gs", "az")
 _LIKE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _SEGMENT = re.compile(r"(?:(.*)/)?\.runcard/(ledger-[A-Za-z0-9._-]+)/([0-9]{8,})\.jsonl")
+_UPLOAD = re.compile(r"(?:.*/)?\.runcard/uploads/([0-9a-f]{16})")
 _PLACE = re.compile(r"(?:.*/)?[0-9]{4}-[0-9]{2}/[^/]+/[^/]+")  # of an object of an archive
 
 
@@ -140,6 +141,12 @@ def segment_of(url: ObjectUrl) -> tuple[ObjectUrl, str, int] | None:
 def is_own(key: str) -> bool:
     """Whether an object is one of runcard's own beside the archives, such as a ledger."""
     return os.path.basename(layout.own_folder("")) in key.split("/")
+
+
+def upload_aside(url: ObjectUrl) -> str | None:
+    """The id of the upload that an object was put aside for, until it is copied to its place; None for another object."""
+    match = _UPLOAD.fullmatch(url.key)
+    return None if match is None else match[1]
 
 
 def is_archive_place(key: str) -> bool:

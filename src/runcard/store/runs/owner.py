@@ -54,7 +54,7 @@ def owner_lock(run: str, *, exclusive: bool = False, timeout: float = 0) -> Iter
     """
     descriptor = None
     try:
-        journal = _locked_journal(run)
+        journal = locked_journal(run)
         descriptor = _retry_lock(journal, exclusive=exclusive, timeout=timeout) if journal else None
         is_gone = None if journal is None else descriptor is not None
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _retry_lock(journal: str, *, exclusive: bool, timeout: float) -> int | None:
     return descriptor
 
 
-def _locked_journal(run: str) -> str | None:
+def locked_journal(run: str) -> str | None:
     """The file that the owner of a run holds locked; None when it is lost, or replaced by the user's program."""
     for path in (layout.open_mark(run), os.path.join(run, layout.JOURNAL)):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

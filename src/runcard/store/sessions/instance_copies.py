@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Self
 
 from runcard.checksums import Symlink, listing_digest
 from runcard.documents.session import events
@@ -34,6 +35,9 @@ from runcard.store.sessions.copying.copy_rules import SizeLimits
 from runcard.store.sessions.copying.omission_reasons import CHANGED, read_failure
 from runcard.store.sessions.directory import SessionDirectory
 
+Confine = Callable[
+    [str], str
+]  # the path to copy instead of another one; raises RuncardError for one that is out of bounds
 AddEvent = Callable[[str, JsonObject], object]  # with the name of an event and its payload
 
 
@@ -58,6 +62,13 @@ class InstancePaths:
     output: str | None
     log: CopiedLog | None = None  # one that is in the session already
     transcripts: tuple[TranscriptSource, ...] = ()
+    refusal: str | None = None  # why the workspace and the output are not stored
+    is_own_log: bool = False  # the output is a file of the store, and never a link
+
+    def confined(self, confine: Confine) -> Self:
+        """The same with the paths that may be copied."""
+        workspace, output = (path and confine(path) for path in (self.workspace, self.output))
+        return replace(self, workspace=workspace, output=output)
 
 
 class InstanceCopier:
@@ -101,7 +112,7 @@ class InstanceCopier:
         self, instance: InstanceSpec, paths: InstancePaths, progress: Callable[[Amount], object] | None
     ) -> StoredSections:
         """Copy the files of one instance; secrets in its SPEC are masked already."""
-        workspace, workspace_digest = self._copy_workspace(instance, paths.workspace, progress)
+        workspace, workspace_digest = self._copy_workspace(instance, paths, progress)
         output, output_digest = self._copy_output(instance, paths)
         used = self._used
         sources = [self._copy_source(instance, source) for source in paths.transcripts]
@@ -121,11 +132,15 @@ class InstanceCopier:
         return stored
 
     def _copy_workspace(
-        self, instance: InstanceSpec, source: str | None, progress: Callable[[Amount], object] | None
+        self, instance: InstanceSpec, paths: InstancePaths, progress: Callable[[Amount], object] | None
     ) -> tuple[JsonObject | None, JsonObject]:
+        source = paths.workspace
         if source is None:
             return None, {}
         section: JsonObject = {"path": self._masked_path(source)}
+        if paths.refusal is not None:
+            self._add_omission(instance, Omission(".", paths.refusal), ".")
+            return section, {}
         if not self._options.copies_workspaces:
             return section, {}
         relative = layout.instance_file(instance.instance_id, layout.WORKSPACE)
@@ -151,12 +166,16 @@ class InstanceCopier:
         source = paths.output
         if source is None or not self._options.copies_transcripts:
             return None, {}
+        if paths.refusal is not None and not paths.is_own_log:
+            self._add_omission(instance, Omission(source, paths.refusal), self._masked_path(source))
+            return None, {}
         copied = copy_log(
             source,
             self._directory.path_of(relative),
             rules=replace(self._options.rules, used=self._used),
             mode=self._directory.modes.file,
             mask=not self._options.keep_secrets,
+            follow=not paths.is_own_log,
         )
         for omission in copied.omissions:
             self._add_omission(instance, omission, self._masked_path(source))

@@ -7,7 +7,7 @@ without a process has no such lock; each command that adds to it holds the direc
 Who closes a session holds the directory's lock. A writer other than the owner holds it, shared, for each line: so none is lost
 between reading the journals and removing them.
 
-Invariant: a directory has its name only with its start document and its first event in it. The start document is removed last.
+Invariant: a directory has its name only with its start document and its first event in it.
 """
 
 import contextlib
@@ -95,6 +95,7 @@ def create_live(
         layout.new_live_session(store, os.urandom(4).hex()),
     )
     with lock_folder(layout.own_folder(store)):  # see recovery
+        remove_empty(store, path)
         if os.path.lexists(path):
             raise _is_open(path)
         created = _free_second(store, session_id, moment)
@@ -120,6 +121,12 @@ def create_live(
                 raise failure(error, path, "create") from error
             raise
     return NewLiveSession(path, start, journal)
+
+
+def remove_empty(store: str, path: str) -> None:
+    """Remove a directory of `.open/` if it is empty: whoever was removing it was killed. The store is locked."""
+    with contextlib.suppress(OSError, StoreError), own_entry(store, path) as (folder, name):
+        os.rmdir(name, dir_fd=folder)
 
 
 def _take_name(store: str, temporary: str, path: str) -> None:
@@ -397,20 +404,22 @@ def log_times(live: str, instance_ids: Iterable[str]) -> dict[str, float]:
 
 
 def remove_live(live: str) -> None:
-    """Remove the directory of a session that is closed."""
+    """Remove the directory of a session that is closed.
+
+    It loses its name in one step: no kill leaves a part of it. The next collection removes a part without a name.
+    """
+    live = os.path.abspath(live)
+    store = store_of(live)
+    nameless = layout.new_live_session(store, os.urandom(4).hex())
     try:
-        _remove(store_of(os.path.abspath(live)), os.path.abspath(live))
+        with open_own(store, layout.collections(store)) as folder:
+            rename_noreplace(os.path.basename(live), os.path.basename(nameless), folder)
+        with contextlib.suppress(FileNotFoundError):  # a collection was faster
+            _remove(store, nameless)
     except OSError as error:
         raise failure(error, live, "remove") from error
 
 
 def _remove(store: str, path: str) -> None:
-    start = os.path.basename(layout.live_start(path))
-    with open_own(store, path) as folder:
-        for name in os.listdir(folder):
-            if name != start:
-                remove_tree(name, dir_fd=folder)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(start, dir_fd=folder)
     with own_entry(store, path) as (parent, name):
-        os.rmdir(name, dir_fd=parent)
+        remove_tree(name, dir_fd=parent)

@@ -1,4 +1,4 @@
-"""Finish or remove what killed collections left in a store. Each collection does so first.
+"""Finish or remove what killed collections left in a store. Each collection does so first, and `runcard close`.
 
 A collection creates its directory and its lock while the store is locked: a directory without a lock has no owner.
 """
@@ -29,6 +29,7 @@ from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own, list_own, own_entry
 from runcard.store.remove_tree import remove_tree
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
+from runcard.store.sessions.live import remove_empty
 
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
 
@@ -86,6 +87,8 @@ def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
                 for path in _entries(store):
                     if layout.is_new_live_session(path):
                         _remove_unnamed(store, path)
+                    elif layout.collected_name(path) is None:
+                        remove_empty(store, path)
                     session = _session_of(store, path)
                     descriptor = session and _lock(session)
                     if session is not None and descriptor is not None:
@@ -104,7 +107,7 @@ def _entries(store: str) -> list[str]:
 
 
 def _remove_unnamed(store: str, path: str) -> None:
-    """Remove the directory of a session whose process was killed before it had its name: it is made under this lock."""
+    """Remove the directory of a session that has no name yet, or no longer: it is made under this lock."""
     with contextlib.suppress(OSError, RuncardError), own_entry(store, path) as (folder, name):
         remove_tree(name, dir_fd=folder)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.anchor import EARLIER, LEDGER, AnchorError, Leaf
 from runcard.documents.findings import COMPLETE, INTACT, WARNING, Finding, anchor_finding
+from runcard.documents.times import format_time
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import DocumentError, MachineError, StoreError
 from runcard.files import json_name, printable
@@ -252,5 +253,8 @@ def _about_file(
 def _about_record(
     anchor: _IndexedAnchor, name: str, message: str, breaks: str | None, **facts: str | None
 ) -> Finding:
-    text = f"anchored {printable(anchor.stored.anchor.created_at)}: {message}"
+    when = min(
+        (stamp.latest for stamp in anchor.stamps), default=None
+    )  # the clock of the store proves nothing
+    text = f"anchored {'without a time-stamp' if when is None else format_time(when)}: {message}"
     return anchor_finding(printable(os.path.basename(name)), text, breaks=breaks, **facts)

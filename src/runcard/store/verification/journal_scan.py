@@ -13,6 +13,8 @@ from runcard.documents.chain import ChainChecker, ChainFault, Head, JournalStrea
 
 _BLOCK = 1 << 16  # bytes that are read at once
 
+TORN = "the last line is truncated"  # a finding
+
 
 class WithheldLine(NamedTuple):
     """A line without its payload."""

@@ -1,7 +1,7 @@
 """Checking a store and its records against the ledgers, and the chains of the ledgers themselves."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +63,24 @@ def verify_ledgers(
         if finding is not None:
             missing.append((entries[0].time, entries[0].line, finding))
     yield from (finding for _, _, finding in sorted(missing, key=itemgetter(0, 1)))
+
+
+def repeated_records(index: "LedgerIndex", present: Iterable[tuple[LedgerKey, str]]) -> Iterator[Finding]:
+    """Findings about records that are in the store under several names, each of which a ledger has.
+
+    A name that no ledger has is reported with the record.
+    """
+    names: dict[LedgerKey, list[str]] = {}
+    for key, name in present:
+        names.setdefault(key, []).append(name)
+    for key, all_names in names.items():
+        if len(all_names) > 1:
+            entries = in_order(view.entries for view in index.views(key, None))
+            known = sorted({os.path.basename(entry.path) for entry in entries}.intersection(all_names))
+            if len(known) > 1:
+                places = " and as ".join(map(printable, known))
+                message = f"the same {key.kind} is here as {places}: one of them is a copy"
+                yield ledger_finding(printable(known[-1]), "", message)
 
 
 def missing_record(
@@ -167,9 +185,10 @@ def _compare(facts: LedgerFacts, views: Sequence[LedgerView], amendments: Amendm
 
 def is_store(folder: str, *, has_index: bool = True) -> bool:
     """Whether a folder without a ledger is a store all the same, and not a place that a record was copied to."""
-    marks = [layout.own_folder(folder), layout.collections(folder)]
-    index = os.path.join(layout.archive_folder(folder), layout.ARCHIVE_INDEX)
-    return any(map(os.path.isdir, marks)) or (has_index and os.path.isfile(index))
+    own, index = layout.own_folder(folder), os.path.join(layout.archive_folder(folder), layout.ARCHIVE_INDEX)
+    # A record that was restored leaves the originals of its documents here.
+    has_own = os.path.isdir(own) and os.listdir(own) != [os.path.basename(layout.originals(folder))]
+    return has_own or os.path.isdir(layout.collections(folder)) or (has_index and os.path.isfile(index))
 
 
 def _unknown(facts: LedgerFacts, views: Sequence[LedgerView]) -> Iterator[Finding]:
@@ -251,7 +270,8 @@ def _check_amendments(
     end = max(ends, key=lambda head: head.count, default=None)
     if end is not None and hashes.get(end.count) != end.head:
         if (lost := end.count - len(hashes)) > 0:
-            message = f"the last {lost} amendments were cut off"
+            were = "amendment was" if lost == 1 else f"{lost:,} amendments were"
+            message = f"the last {were} cut off"
             yield record_finding("tail", printable(facts.name), layout.AMENDMENTS, message, expected=end.head)
         else:
             message = "the amendments are not those that the ledger knows"
@@ -259,7 +279,8 @@ def _check_amendments(
                 "chain", printable(facts.name), layout.AMENDMENTS, message, expected=end.head
             )
     elif (more := len(hashes) - (end.count if end else 0)) > 0:
-        message = f"the ledger does not know the last {more} amendments"
+        last = "amendment" if more == 1 else f"{more:,} amendments"
+        message = f"the ledger does not know the last {last}"
         name, path = printable(facts.name), layout.AMENDMENTS
         yield ledger_finding(name, path, message)
 

@@ -1,11 +1,13 @@
-"""Open runs whose directory is missing."""
+"""Open runs whose directory is missing, and deleted records whose content is still there."""
 
 import os
 from collections.abc import Iterator
 
-from runcard.documents.findings import Finding, record_finding
-from runcard.files import failure, printable
+from runcard.documents.findings import Finding, ledger_finding, record_finding
+from runcard.files import failure, printable, shell_word
 from runcard.store import layout
+from runcard.store.journal import try_lock
+from runcard.store.own_directories import list_own
 from runcard.store.runs.directory import lost_runs
 
 
@@ -29,3 +31,31 @@ def verify_open_marks(store: str) -> Iterator[Finding]:
             f" its events are in {printable(mark)}: remove that file to accept the loss"
         )
         yield record_finding("missing", printable(name), "", message)
+
+
+def verify_removals(store: str) -> Iterator[Finding]:
+    """Findings about deleted records whose content is still there, because a command was killed."""
+    own = layout.own_folder(store)
+    if not os.path.isdir(own):
+        return
+    for name in sorted(list_own(store, own)):
+        record = layout.pruned_record(store, name)
+        path = os.path.join(own, name)
+        if record is None or os.path.islink(path) or _is_locked(path):
+            continue
+        message = (
+            "the content of a deleted record is still here: the deletion was interrupted;"
+            f" `runcard rm {shell_word(record)}` removes it"
+        )
+        yield ledger_finding(printable(os.path.relpath(path, store)), "", message)
+
+
+def _is_locked(folder: str) -> bool:
+    """Whether a process is at work on a record."""
+    try:
+        descriptor = try_lock(folder, shared=True)
+    except OSError:
+        return False  # it is gone, or locks do not work here
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None

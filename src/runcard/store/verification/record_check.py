@@ -15,12 +15,12 @@ from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
-from runcard.files import JsonName, failure, json_name, printable, read_regular
+from runcard.files import JsonName, failure, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, Amendments, FileChange, changes_record
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import Progress, Record, TooLargeError
-from runcard.store.verification.journal_scan import JournalScan
+from runcard.store.verification.journal_scan import TORN, JournalScan
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class RecordCheck(ABC):
         self.stated: JsonObject | None = (
             None  # the same word for word; None where it is not known, or of another version
         )
+        self.is_seal_known = True  # False: it was migrated, and its bytes from before are not here
         self.listing: checksums.Listing | None = None
         self._listing_digest: str | None = None
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
@@ -178,7 +179,9 @@ class RecordCheck(ABC):
                 message = "an amendment calls it a migration, but converting the document from before gives another one"
                 return self.finding("changed", path, message, expected=change.old, found=change.new)
             if is_migration is None and all(later.kind == MIGRATION for later in changes[at:]):
-                message = "the document from before a migration is not in the store: the migration cannot be checked"
+                message = (
+                    "the document from before its migration is not here: the migration cannot be checked"
+                )
                 return self.finding("missing", path, message, expected=change.old)
         return None
 
@@ -209,7 +212,8 @@ class RecordCheck(ABC):
         lines = amendments.journal.entries if amendments.journal else ()
         record = SignedRecord(self.word, self.record.id, self.record.name)
         amended = (entry.line for entry in lines)
-        return signed_state(record, self.seal, sealed, self.listing, amended, self._listing_digest)
+        state = signed_state(record, self.seal, sealed, self.listing, amended, self._listing_digest)
+        return state._replace(has_document=self.is_seal_known)
 
     def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
         try:
@@ -303,17 +307,17 @@ class RecordCheck(ABC):
             examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
             self.seal, self.stated = reader.valid_parts(examined), _word_for_word(examined)
         else:
-            self.stated = None
-            message = "the sealed bytes are not in the store"
+            self.stated, self.is_seal_known = None, False
+            message = "the document from before its migration is not here: the migration cannot be checked"
             yield self.finding("missing", layout.METADATA, message, expected=sealed)
 
     def original(self, sealed: str) -> bytes | None:
-        """The bytes with this digest that the store kept when an amendment replaced them."""
-        path = layout.original(self.record.store or "", sealed)
-        try:
-            data = read_regular(path)
-        except OSError:
-            return None
+        """The bytes with this digest that the store kept when an amendment replaced them, or that an archive took along."""
+        from runcard.store.originals import read_original  # noqa: PLC0415 - few records were migrated
+
+        data = read_original(self.record.store or "", sealed)
+        if data is None:
+            data = self.read(layout.archived_original(sealed))
         return data if data is not None and sha256_bytes(data).hex == sealed else None
 
     def _unamended_bytes(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
@@ -342,17 +346,24 @@ class RecordCheck(ABC):
             yield from self._read_listing(file, stated)
         if self.listing is None:
             return
-        comparison = self.record.compare(self.listing, progress, self._files_read())
-        for difference in comparison.differences:
-            yield self._difference(difference, amendments)
+        compared = self.record.compare(self.listing, progress, self._files_read())
+        originals = self._packed_originals(amendments)
+        for difference in compared.differences:
+            if not (isinstance(difference, comparison.Unexpected) and difference.path in originals):
+                yield self._difference(difference, amendments)
         yield from self._unamended(
-            self.listing, {difference.path for difference in comparison.differences}, amendments
+            self.listing, {difference.path for difference in compared.differences}, amendments
         )
-        yield from self.links(comparison.symlinks)
+        yield from self.links(compared.symlinks)
         special_files = self.special()
-        for other in comparison.others:
+        for other in compared.others:
             if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
                 yield self.finding("unexpected", other, f"neither a file nor a link: {self._added_later()}")
+
+    def _packed_originals(self, amendments: Amendments) -> set[str]:
+        """The files that an archive took along, which `tar` may have unpacked: what migrations replaced, as it was."""
+        paths = {digest: layout.archived_original(digest) for digest in amendments.migrated}
+        return {path for digest, path in paths.items() if sha256_bytes(self.read(path) or b"").hex == digest}
 
     def _read_listing(self, file: BinaryIO, stated: str | None) -> Findings:
         """Read the list of checksums; without it, a finding says what is wrong."""
@@ -508,7 +519,7 @@ class RecordCheck(ABC):
             return
         yield from self.chain_faults(scan)
         if scan.is_torn:
-            yield self.finding("chain", self.journal, "the last line is truncated")
+            yield self.finding("chain", self.journal, TORN)
         if heads is not None:
             yield from self._heads(heads, {head.writer: head for head in scan.heads})
         for line in scan.withheld:
@@ -559,9 +570,9 @@ class RecordCheck(ABC):
             current = heads.pop(writer, None)
             if current is None or current.count < count:
                 lost = count - (current.count if current else 0)
-                yield self.finding(
-                    "tail", self.journal, f"the last {lost} events of writer {writer} were cut off"
-                )
+                last, was = ("event", "was") if lost == 1 else (f"{lost:,} events", "were")
+                message = f"the last {last} of writer {printable(writer)} {was} cut off"
+                yield self.finding("tail", self.journal, message)
             elif (current.count, current.head) != (count, head.get("head")):
                 yield self.finding(
                     "chain",

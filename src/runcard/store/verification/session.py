@@ -83,12 +83,21 @@ def verify_collection(place: str) -> Verdict:
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
-        first = journal.entries[0].line["prev"] if journal.entries else None
         findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
-            for fault in chain.check(journal, "", first=first).faults
+            for fault in _faults_of_each_writer(journal)
         ]
     return Verdict(tuple(findings))
+
+
+def _faults_of_each_writer(journal: chain.Journal) -> Iterator[chain.ChainFault]:
+    """The faults in the chains of a journal, each from its first line on: that of an open session begins with its name."""
+    yield from map(chain.unparsed, journal.damaged)
+    writers: dict[str, list[chain.JournalEntry]] = {}
+    for entry in journal.entries:
+        writers.setdefault(entry.line["writer"], []).append(entry)
+    for entries in writers.values():
+        yield from chain.check(chain.Journal(entries), "", first=entries[0].line["prev"]).faults
 
 
 def _faults_under_any_name(scan: JournalScan) -> list[chain.ChainFault]:

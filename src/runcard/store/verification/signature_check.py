@@ -14,6 +14,7 @@ from runcard.documents.signed_statement import (
     StatementError,
     StatementFault,
     compare_statement,
+    covers_files,
     read_statement,
 )
 from runcard.encoding import Limits
@@ -46,6 +47,7 @@ class RecordSignature(NamedTuple):
     remarks_since: int = 0  # how many amendments added a remark after it
     entries_since: int = 0  # how many entries a ledger got after it
     claims: "tuple[LedgerClaim, ...]" = ()  # those of them that delete or change records
+    covers_files: bool = True  # False: only their number
 
 
 class SignatureCheck:
@@ -133,7 +135,9 @@ class SignatureCheck:
 
     def _signature(self, key: PublicKey, statement: SignedStatement, number: int) -> RecordSignature:
         later = self._changes[statement.amendments :]
-        return RecordSignature(key, statement.signed_at, number, sum(later), len(later) - sum(later))
+        is_whole = covers_files(statement, self._state)
+        remarks = len(later) - sum(later)
+        return RecordSignature(key, statement.signed_at, number, sum(later), remarks, covers_files=is_whole)
 
     def _finding(self, kind: str, message: str) -> Finding:
         return record_finding(kind, self._name, self.file, message)

@@ -14,6 +14,7 @@ from runcard.documents.findings import (
 )
 from runcard.errors import RuncardError
 from runcard.files import printable
+from runcard.store import layout
 
 if TYPE_CHECKING:
     from runcard.store.verification.record_timestamps import RecordTimestamp
@@ -61,6 +62,14 @@ class Verdict(NamedTuple):
     def leaves_unchecked(self, file: str) -> bool:
         """Whether something in this file of the record could not be checked here, such as a signature."""
         return any(finding.kind == "limits" and finding.path == file for finding in self.findings)
+
+    @property
+    def unchecked_signature(self) -> str | None:
+        """Why a signature of the record, or of the ledger, could not be checked here, such as in a damaged archive; None if all were."""
+        files = {layout.SIGNATURE, layout.LEDGER_SIGNATURES}
+        places = {"limits": files, "missing": {"", layout.METADATA} if self.records else set()}
+        found = (each.message for each in self.findings if each.path in places.get(each.kind, ()))
+        return next(found, None)
 
     @property
     def intact(self) -> bool:

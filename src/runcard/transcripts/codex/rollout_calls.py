@@ -224,7 +224,7 @@ class _RolloutReader:
             self._note_first_record(object_of(payload.get("thread_token_usage")), counts)
         else:
             origin = self._origin_of_copy(thread, session)
-        key = call_key(f"{NAME}:{session}:{response or f'{thread}:{self._content.lines}'}", "response")
+        key = call_key(response or f"{NAME}:{session}:{thread}:{self._content.lines}", f"{NAME}:{session}")
         self._content.calls.add(key, Call(time, origin, kind, counts))
 
     def _note_first_record(self, total: dict[str, Any], counts: Counts) -> None:

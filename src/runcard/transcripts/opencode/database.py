@@ -2,6 +2,9 @@
 
 It is opened so that nothing in its folder changes. SQLite makes files beside a database in WAL mode that nobody has open; such a
 one is read as a file that does not change, and an error says so if it does.
+
+Invariant: the work is limited. Only tables are read that store what they have, and only so many steps are made as the size of the
+file justifies: a database can come from anybody.
 """
 
 import os
@@ -23,6 +26,9 @@ TIMEOUT = 2.0  # seconds to wait for a locked database
 
 _FACTS = ("parent_id", "directory", "title", "version", "agent", "time_created", "time_updated")
 _NOT_EXPORTED = frozenset({"share_url"})  # whoever has it can read the session
+_STEPS = 10_000  # of SQLite's machine, between two looks at the limit
+_FEWEST_STEPS = 50_000_000  # for a file of any size: about a second
+_STEPS_OF_BYTE = 2  # more for each byte; reading a row takes some ten steps
 _WAL_MODE = b"\x02\x02"
 _WAL_MODE_AT = 18  # in the header of the file
 
@@ -34,6 +40,7 @@ def open_database(path: str) -> Iterator["Database"]:
     option = "" if before is None else "&immutable=1"
     uri = f"file:{quote(os.path.abspath(path))}?mode=ro{option}"
     connection = sqlite3.connect(uri, uri=True, timeout=TIMEOUT, isolation_level=None)
+    limit = limit_work(connection, path)
     try:
         connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
@@ -41,10 +48,39 @@ def open_database(path: str) -> Iterator["Database"]:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("BEGIN")  # all that is read is of one moment
         yield Database(connection)
+    except sqlite3.OperationalError as error:
+        if limit.is_reached:
+            raise sqlite3.OperationalError("reading it takes more work than its size justifies") from error
+        raise
     finally:
         connection.close()
     if before is not None and _state(path) != before:
         raise sqlite3.OperationalError("it was changed while it was read")
+
+
+class WorkLimit:
+    """Interrupts a connection after so many steps of SQLite."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+        self.is_reached = False
+
+    def count(self) -> int:
+        """Called after each `_STEPS`; another value than 0 interrupts."""
+        self._left -= _STEPS
+        self.is_reached = self._left < 0
+        return int(self.is_reached)
+
+
+def limit_work(connection: sqlite3.Connection, path: str) -> WorkLimit:
+    """Limit the work of a connection by the size of its file."""
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        size = 0
+    limit = WorkLimit(_FEWEST_STEPS + _STEPS_OF_BYTE * size)
+    connection.set_progress_handler(limit.count, _STEPS)
+    return limit
 
 
 def _state_without_writer(path: str) -> tuple[int, int] | None:
@@ -73,13 +109,17 @@ class Database:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        present = {name for (name,) in names}
+        # A virtual table has no page of its own: a program computes what is in it.
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+        present = {name for (name,) in connection.execute(query)}
         self._columns = {
             table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
             for table in ("session", "part", *TABLES)
             if table in present
         }
+        for table in self._columns:
+            if any(row[6] for row in connection.execute(f"PRAGMA table_xinfo({table})")):
+                raise sqlite3.DatabaseError(f"the table {table} has computed columns")
         if not self._columns.keys() & set(TABLES):
             raise sqlite3.DatabaseError("it has no table of messages")
 

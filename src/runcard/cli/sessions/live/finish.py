@@ -37,18 +37,17 @@ def command(
     """
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.sessions.shell_session import finish_session, join_session  # noqa: PLC0415
+    from runcard.operations.sessions.shell_session import finish_named, join_session  # noqa: PLC0415
 
-    session = join_session(session_id, artifacts)
     if instance is not None:
-        agent = session.instance(instance)
+        agent = join_session(session_id, artifacts).instance(instance)
         agent.finish(status, error)
         if as_json:
             say_json({"instance_id": agent.id, "status": status})
         return ExitCode.OK
     if error is not None:
         raise UsageError("--error is about an agent", hint="pass --instance as well")
-    collected = finish_session(session, status)
+    collected = finish_named(session_id, artifacts, status)
     if as_json:
         say_json(collected.to_dict())
     else:

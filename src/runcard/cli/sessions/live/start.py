@@ -4,7 +4,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import TEXT, json_option
-from runcard.cli.printing import say, say_json
+from runcard.cli.printing import complain, say, say_json
 from runcard.cli.sessions.live.options import artifacts_option
 
 
@@ -28,7 +28,7 @@ def command(
 
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.sessions.shell_session import start_session  # noqa: PLC0415
+    from runcard.operations.sessions.shell_session import is_unproven, start_session  # noqa: PLC0415
 
     pairs = [label.partition("=") for label in labels]
     if wrong := next(
@@ -36,6 +36,12 @@ def command(
     ):
         raise UsageError(f"{wrong!r} is not a label", hint="write KEY=VALUE")
     link = start_session(session_id, artifacts=artifacts, labels={key: value for key, _, value in pairs})
+    if is_unproven(link):
+        complain(
+            "Warning",
+            "there is no key of yours in the state folder, and none can be made: the files of agents will be left out",
+            hint=f"to store the session with them: runcard close --trust {shlex.quote(session_id)}",
+        )
     if as_json:
         say_json({"team_session_id": link.session_id, "path": printable(link.path), "environ": link.environ})
     elif export:

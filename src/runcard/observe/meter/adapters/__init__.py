@@ -16,8 +16,8 @@ from runcard.observe.meter.routes import METER, Routes, UnusableUrlError, split_
 CLAUDE_CODE = "Claude Code"  # the name of a known program
 
 # Part of the path of a program that has a module here, or of its package.
-_MARKS = ("claude", "codex", "gemini", "opencode")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+MARKS = ("claude", "codex", "gemini", "opencode")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = "127.0.0.1"
 BASE_URL = "ANTHROPIC_BASE_URL"
 OPENAI_URL = "OPENAI_BASE_URL"
@@ -33,6 +33,7 @@ _NODE = frozenset({"node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "tsx"})
 _NOT_IN_NODE = (None, "Codex")
 _RUNNERS = _NODE | {"sh", "bash", "dash", "zsh", "ksh", "fish", "make", "just", "xargs", "gemini"}
 _AZURE = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
+_MISTRAL = "https://api.mistral.ai"
 
 
 class BaseUrlVariable(NamedTuple):
@@ -53,6 +54,21 @@ VARIABLES = (
     BaseUrlVariable(GEMINI_URL, "google", "https://generativelanguage.googleapis.com"),
     BaseUrlVariable("GROQ_BASE_URL", "groq", "https://api.groq.com"),
     BaseUrlVariable("CEREBRAS_BASE_URL", "cerebras", "https://api.cerebras.ai"),
+    BaseUrlVariable("MISTRAL_BASE_URL", "mistral", _MISTRAL),
+    # Of LiteLLM. A path may begin with the version or not: the relay knows what belongs in front of it.
+    BaseUrlVariable("ANTHROPIC_API_BASE", "anthropic", None),
+    BaseUrlVariable("GEMINI_API_BASE", "google", "https://generativelanguage.googleapis.com"),
+    BaseUrlVariable("GROQ_API_BASE", "groq", "https://api.groq.com"),
+    BaseUrlVariable("CEREBRAS_API_BASE", "cerebras", "https://api.cerebras.ai"),
+    BaseUrlVariable("MISTRAL_API_BASE", "mistral", _MISTRAL),
+    BaseUrlVariable("MISTRAL_AZURE_API_BASE", "mistral", _MISTRAL),  # it reads only this one for chats
+    BaseUrlVariable("XAI_API_BASE", "xai", "https://api.x.ai"),
+    BaseUrlVariable("OPENROUTER_API_BASE", "openrouter", "https://openrouter.ai"),
+    BaseUrlVariable("DEEPSEEK_API_BASE", "deepseek", "https://api.deepseek.com"),
+    BaseUrlVariable("FIREWORKS_API_BASE", "fireworks", "https://api.fireworks.ai"),
+    BaseUrlVariable("TOGETHER_AI_API_BASE", "together", "https://api.together.ai"),
+    BaseUrlVariable("PERPLEXITY_API_BASE", "perplexity", "https://api.perplexity.ai"),
+    BaseUrlVariable("MOONSHOT_API_BASE", "moonshot", "https://api.moonshot.ai"),
     BaseUrlVariable("TOGETHER_BASE_URL", "together", None),  # its client works differently if it is set
 )
 
@@ -153,7 +169,7 @@ class Adaptation:
 
     def exempt_from_proxies(self, environment: dict[str, str]) -> None:
         """A program with this environment calls the relay without its HTTP proxies."""
-        if not any(environment.get(name) or environment.get(name.upper()) for name in _PROXIES):
+        if not any(environment.get(name) or environment.get(name.upper()) for name in PROXIES):
             return
         for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
             hosts = environment.get(name) or environment.get(other) or ""
@@ -164,7 +180,7 @@ class Adaptation:
 def adapt(adaptation: Adaptation, program: str) -> None:
     """Adapt a command; `program` is the file of its first word. The environment is that of the user: `without_outer_meter`."""
     file = os.path.realpath(program)
-    if any(mark in word for word in [*adaptation.arguments, file] for mark in _MARKS):
+    if any(mark in word for word in [*adaptation.arguments, file] for mark in MARKS):
         from runcard.observe.meter.adapters.known_programs import adapt_program  # noqa: PLC0415 - few are known
 
         adapt_program(adaptation, file)

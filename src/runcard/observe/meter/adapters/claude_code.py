@@ -17,7 +17,7 @@ from runcard.observe.meter.adapters.settings_files import (
     is_on,
     object_at,
     parse_settings,
-    read_settings_file,
+    read_json_file,
 )
 
 _MANAGED = "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
@@ -128,32 +128,32 @@ class ClaudeSettings:
         home = home_of(environment)
         own = environment.get("CLAUDE_CONFIG_DIR")
         self.folder = own or os.path.join(home, ".claude")
-        state = read_settings_file(os.path.join(own or home, ".claude.json"))
+        state = read_json_file(os.path.join(own or home, ".claude.json"))
         sources = _option(arguments, _SOURCES)
         names = (
             {"user", "project", "local"} if sources is None else {name.strip() for name in sources.split(",")}
         )
         self.variables = _variables(state)
         if "user" in names:
-            self.variables |= _variables(read_settings_file(os.path.join(self.folder, "settings.json")))
+            self.variables |= _variables(read_json_file(os.path.join(self.folder, "settings.json")))
         of_project: dict[str, str] = {}
         for source, file in (("project", "settings.json"), ("local", "settings.local.json")):
             if source in names:
-                of_project |= _variables(read_settings_file(os.path.join(directory, ".claude", file)))
+                of_project |= _variables(read_json_file(os.path.join(directory, ".claude", file)))
         is_trusted = bool({"-p", "--print"} & set(arguments)) or _is_trusted(state, directory)
         self.untrusted = {} if is_trusted else of_project
         self.variables |= of_project if is_trusted else {}
         self._given = _option(arguments, _SETTINGS)
         self._settings = self._read_given(directory)
         self.variables |= _variables(self._settings)
-        self.managed = _variables(*map(read_settings_file, _managed_files()))
+        self.managed = _variables(*map(read_json_file, _managed_files()))
 
     def _read_given(self, directory: str) -> JsonObject:
         if self._given is None:
             return {}
         if self._is_inline:
             return parse_settings(self._given.encode("utf-8", "surrogateescape"))
-        return read_settings_file(os.path.join(directory, self._given))
+        return read_json_file(os.path.join(directory, self._given))
 
     @property
     def _is_inline(self) -> bool:

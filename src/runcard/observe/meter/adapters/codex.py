@@ -1,9 +1,11 @@
 """Codex: it reads no variable for its base URL; `-c` sets that of the provider that it uses.
 
 The last wins: `config.toml` of the machine, of the user, of the project, the profile, options of the command. With a login of
-ChatGPT the host that it calls comes from the server; so without a base URL of the user's it is left alone then.
+ChatGPT the server names the host of a workspace, which may have to stay in a region. So without a base URL of the user's it is
+left alone there; the calls of a person's own account go to one host.
 """
 
+import base64
 import json
 import os
 
@@ -12,6 +14,7 @@ from runcard.observe.meter.adapters import Adaptation, MeterGap
 from runcard.observe.meter.adapters.settings_files import (
     home_of,
     object_at,
+    parse_settings,
     parse_toml,
     read_settings_file,
     read_toml_file,
@@ -20,6 +23,9 @@ from runcard.observe.meter.adapters.settings_files import (
 from runcard.observe.meter.routes import UnusableUrlError, split_url
 
 _API = "https://api.openai.com/v1"
+_CHATGPT = "https://chatgpt.com/backend-api/codex"
+_PERSONAL = frozenset({"free", "go", "plus", "pro"})  # plans of ChatGPT
+_CLAIMS = "https://api.openai.com/auth"  # in the token that says who is logged in
 _OPENAI, _BEDROCK, _LOCAL = "openai", "amazon-bedrock", ("ollama", "lmstudio")
 _URL = "openai_base_url"
 _SYSTEM = "/etc/codex/config.toml"
@@ -68,12 +74,12 @@ def adapt_codex(adaptation: Adaptation, arguments: list[str]) -> list[str]:
     name = _URL if provider == _OPENAI else f"model_providers.{_key(provider)}.base_url"
     upstream = text_at(config, _URL) if provider == _OPENAI else text_at(entry, "base_url")
     if upstream is None:
-        if not _uses_key(folder, config, environment, arguments):
-            reason = "Codex is logged in with ChatGPT, where the server chooses the host, or in a way that is not known"
-            hint = f"use a key (CODEX_API_KEY), or set {_URL} in config.toml"
-            adaptation.gaps.append(MeterGap(f"{reason}: its calls do not pass the meter", hint))
-            return arguments
-        upstream = _API
+        upstream = _login_url(folder, config, environment, arguments)
+    if upstream is None:
+        reason = "Codex is logged in with ChatGPT for a workspace, where the server chooses the host, or in a way that is not known"
+        hint = f"use a key (CODEX_API_KEY), or set {_URL} in config.toml"
+        adaptation.gaps.append(MeterGap(f"{reason}: its calls do not pass the meter", hint))
+        return arguments
     url = adaptation.url(_route_name(provider, upstream), upstream, name)
     return arguments if url is None else _with_setting(_without(arguments, name), f"{name}={json.dumps(url)}")
 
@@ -168,17 +174,32 @@ def _with_setting(arguments: list[str], setting: str) -> list[str]:
     return [*arguments[:place], "-c", setting, *arguments[place:]]
 
 
-def _uses_key(folder: str, config: JsonObject, environment: dict[str, str], arguments: list[str]) -> bool:
-    """Whether Codex logs in with a key, as far as can be known."""
+def _login_url(
+    folder: str, config: JsonObject, environment: dict[str, str], arguments: list[str]
+) -> str | None:
+    """The base URL that goes with the login, as far as it can be known."""
     if environment.get("CODEX_API_KEY") and _RUNS & set(arguments[:1]):
-        return True
+        return _API
     if environment.get("CODEX_ACCESS_TOKEN"):
-        return False
+        return None
     login = read_settings_file(os.path.join(folder, "auth.json"))
     if not login:  # it is not logged in, unless the login is kept elsewhere
-        return text_at(config, "cli_auth_credentials_store") in {None, "file"}
+        return _API if text_at(config, "cli_auth_credentials_store") in {None, "file"} else None
     mode = text_at(login, "auth_mode")
-    return mode == "apikey" if mode else text_at(login, "OPENAI_API_KEY") is not None
+    if mode == "apikey" or (mode is None and text_at(login, "OPENAI_API_KEY")):
+        return _API
+    is_personal = _plan(text_at(login, "tokens", "id_token") or "") in _PERSONAL
+    return _CHATGPT if mode in {None, "chatgpt"} and is_personal else None
+
+
+def _plan(token: str) -> str | None:
+    """The plan of ChatGPT in a token (JWT); nothing else is read from it."""
+    part = token.partition(".")[2].partition(".")[0]
+    try:
+        claims = parse_settings(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except ValueError:
+        return None
+    return text_at(claims, _CLAIMS, "chatgpt_plan_type")
 
 
 def _key(name: str) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 
-from runcard.observe.meter.adapters import Adaptation
+from runcard.observe.meter.adapters import CLAUDE_CODE, Adaptation
 
 # The packages of the programs at npm.
 _PACKAGES = {
@@ -16,6 +16,7 @@ _PACKAGES = {
     "@google/gemini-cli": "gemini",
     "opencode-ai": "opencode",
 }
+_TITLES = {"claude": CLAUDE_CODE, "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
 _NAMES = frozenset(_PACKAGES.values())
 _PACKAGE_PATH = re.compile(r"/node_modules/(@[^/]+/[^/]+|[^/]+)/(?!.*/node_modules/)")
 _CLAUDE_VERSIONS = "/claude/versions/"  # where its installer puts it; the name of the file is its version
@@ -133,6 +134,12 @@ def _by_package(word: str) -> str | None:
     package = word[: word.rindex("@")] if "@" in word[1:] else word
     start = next((name for name in _PACKAGES if package == name or package.startswith(f"{name}-")), None)
     return _PACKAGES[start] if start else _by_name(package)
+
+
+def client_of(words: list[str]) -> str | None:
+    """The known program that a process runs, by its words."""
+    name = ProgramCall(words, words[0]).name
+    return None if name is None else _TITLES[name]
 
 
 def adapt_program(adaptation: Adaptation, file: str) -> None:

@@ -28,6 +28,15 @@ def read_settings_file(path: str) -> JsonObject:
     return parse_settings(_read(path))
 
 
+def read_json_file(path: str) -> JsonObject:
+    """The object in a file of a program that ignores JSON with comments; empty if there is none."""
+    try:
+        value = decode_json(_read(path))
+    except EncodingError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def parse_settings(data: bytes) -> JsonObject:
     """The object in a JSON text; empty if it is none."""
     try:

@@ -26,6 +26,7 @@ from runcard.operations.checks.doctor.catalog import CatalogState, catalog_state
 from runcard.operations.checks.doctor.stores import StoreState, store_paths, store_states
 from runcard.settings import read_settings
 from runcard.store.known_stores import known_stores
+from runcard.store.runs.config_file import left_configs
 from runcard.transcripts.retention import DEFAULT
 from runcard.version import __version__
 
@@ -71,6 +72,7 @@ class DoctorReport:
     extras: list[machine.ExtraState]
     disks: list[machine.DiskSpace]
     catalog: CatalogState
+    left_configs: list[str]  # files outside of stores that killed runs left
 
     @property
     def python(self) -> str:
@@ -88,6 +90,12 @@ class DoctorReport:
         yield from self.settings.problems
         if self.catalog.problem is not None:
             yield DoctorWarning(self.catalog.problem, self.catalog.hint)
+        if self.left_configs:
+            yield DoctorWarning(
+                f"killed runs left their configuration: {printable(self.left_configs[0])}"
+                + (" and others" if len(self.left_configs) > 1 else ""),
+                "remove it: runcard close",
+            )
         for disk in self.disks:
             if disk.is_low:
                 yield DoctorWarning(
@@ -110,6 +118,7 @@ class DoctorReport:
             "clients": [client.to_dict() for client in self.clients],
             "extras": [extra.to_dict() for extra in self.extras],
             "disks": [disk.to_dict() for disk in self.disks],
+            "left_configurations": self.left_configs,
             "warnings": [warning._asdict() for warning in self.warnings()],
         }
 
@@ -135,6 +144,7 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
         machine.extras(),
         machine.disk_space([*paths, *folders]),
         catalog_state(),
+        list(left_configs()),
     )
 
 
@@ -203,6 +213,8 @@ def _about_hooks(setups: list[InstalledSetup], hooks: HookWork) -> Iterator[Doct
                 f"the {what} of {setup.title} cannot start: {printable(setup.missing)} is gone",
                 f"install again: {setup.command}",
             )
+        if setup.ignored is not None:
+            yield DoctorWarning(setup.ignored)
     if hooks.failed:
         session, reason = hooks.failed[0]
         more = f", and {len(hooks.failed) - 1:,} more: see --json" if len(hooks.failed) > 1 else ""
@@ -213,13 +225,20 @@ def _about_hooks(setups: list[InstalledSetup], hooks: HookWork) -> Iterator[Doct
 
 def _about_store(store: StoreState) -> Iterator[DoctorWarning]:
     path = printable(store.path)
-    if store.dead_sessions:
-        count = len(store.dead_sessions)
-        sessions = "1 session was" if count == 1 else f"{count:,} sessions were"
+    if dead := [session for session in store.dead_sessions if session not in store.unproven_sessions]:
+        sessions = "1 session was" if len(dead) == 1 else f"{len(dead):,} sessions were"
         yield DoctorWarning(
-            f"{sessions} not closed and the process is gone: {printable(store.dead_sessions[0])}"
-            + (" and others" if count > 1 else ""),
-            f"close it: runcard close {shell_word(store.dead_sessions[0])}",
+            f"{sessions} not closed and the process is gone: {printable(dead[0])}"
+            + (" and others" if len(dead) > 1 else ""),
+            f"close it: runcard close {shell_word(dead[0])}",
+        )
+    for session in store.unproven_sessions[:1]:
+        count = len(store.unproven_sessions)
+        sessions = "1 open session is" if count == 1 else f"{count:,} open sessions are"
+        yield DoctorWarning(
+            f"{sessions} not known to be yours: {printable(session)}" + (" and others" if count > 1 else ""),
+            f"look at it: runcard show {shell_word(session)}; to store it without the files that it names: runcard close "
+            f"{shell_word(session)}; if it is yours: runcard close --trust {shell_word(session)}",
         )
     if store.problem is not None:
         yield DoctorWarning(f"the store {path} cannot be read as a whole: {printable(store.problem)}")

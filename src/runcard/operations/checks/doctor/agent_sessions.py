@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from stat import S_ISREG
-from urllib.parse import quote
 
 from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
@@ -18,6 +17,7 @@ from runcard.files import read_regular
 from runcard.operations.checks.doctor.stored_sessions import StoredSessions
 from runcard.transcripts import claude_code, gemini, opencode
 from runcard.transcripts.content import TranscriptFile, UnreadPart
+from runcard.transcripts.opencode.database import open_database
 from runcard.transcripts.retention import Retention, retention
 from runcard.transcripts.sources import SESSION_TOOLS, own_files
 
@@ -56,7 +56,7 @@ class AgentTranscripts:
     imported: int = 0
     grown: int = 0  # imported, and changed since
     empty: int = 0  # sessions without a message, which are not counted: there is nothing to import
-    at_least: bool = False  # a database has more that is not in its main file yet
+    at_least: bool = False  # a database cannot be read
     newest: float | None = None
     oldest: float | None = None
     next_deletion: float | None = None  # of those that are not imported
@@ -206,17 +206,13 @@ def _counts(tool: str, path: str) -> bool:
 
 def _in_database(path: str, survey: AgentTranscripts) -> list[str]:
     """The sessions in a database, without those of sub-agents."""
-    uri = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
     try:
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)) as connection:
-            rows = connection.execute("SELECT id FROM session WHERE parent_id IS NULL").fetchall()
-        names = [name for (name,) in rows if isinstance(name, str)]
+        with open_database(path) as database:
+            return [name for name, facts in database.all_facts().items() if facts.parent is None]
     except sqlite3.Error as error:
         survey.unread.append(UnreadPart(path, None, f"the database cannot be read: {error}"))
-        names = []
-    with contextlib.suppress(OSError):
-        survey.at_least |= os.lstat(f"{path}-wal").st_size > 0
-    return names
+        survey.at_least = True
+        return []
 
 
 def _add(

@@ -4,11 +4,14 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from runcard.agent_setup.ignored_settings import ignored_reason
 from runcard.agent_setup.notes import is_pending, read_notes, read_result
 from runcard.agent_setup.own_entries import own_parts
 from runcard.agent_setup.settings_file import read_settings_text
 from runcard.agent_setup.tools import OWN_MARK, SETUPS, Commands, Part, Scope, SettingsEntry, SettingsPart
+from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import json_name
@@ -28,6 +31,8 @@ class InstalledSetup:
     part: Part
     path: str
     missing: str | None  # a program that it names and that is gone
+    ignored: str | None = None  # why the tool does not read the file
+    last_event: str | None = None  # when a hook of the tool ran last; None: none has, or it has no hooks
 
     @property
     def command(self) -> str:
@@ -43,6 +48,8 @@ class InstalledSetup:
             "part": self.part,
             "path": json_name(self.path).text,
             "missing": missing,
+            "ignored": self.ignored,
+            "last_event": self.last_event,
         }
 
 
@@ -66,6 +73,9 @@ class HookWork:
 def installed_setups(environ: Mapping[str, str]) -> list[InstalledSetup]:
     """What is installed in the current directory and for this user. A file that cannot be read has nothing of ours."""
     found = []
+    last: dict[str, float] = {}
+    for note in read_notes():
+        last[note.tool] = max(note.time, last.get(note.tool, 0.0))
     for setup in SETUPS.values():
         possible: tuple[Part, ...] = ("hooks", "mcp") if setup.no_hooks is None else ("mcp",)
         for scope in _SCOPES:
@@ -74,11 +84,29 @@ def installed_setups(environ: Mapping[str, str]) -> list[InstalledSetup]:
                     gone = next(
                         (path for path in programs if os.path.isabs(path) and not os.path.exists(path)), None
                     )
-                    found.append(InstalledSetup(setup.name, setup.title, scope, part.part, part.path, gone))
+                    ignored = _ignored(setup.name, part, environ, is_project=scope == "project")
+                    moment = last.get(setup.name) if part.part == "hooks" else None
+                    found.append(
+                        InstalledSetup(
+                            setup.name,
+                            setup.title,
+                            scope,
+                            part.part,
+                            part.path,
+                            gone,
+                            ignored,
+                            None if moment is None else format_time(datetime.fromtimestamp(moment, UTC)),
+                        )
+                    )
     same_place = {
         (each.part, each.path): each for each in reversed(found)
     }  # the home is the current directory
     return [each for each in found if each is same_place[each.part, each.path]]
+
+
+def _ignored(tool: str, part: SettingsPart, environ: Mapping[str, str], *, is_project: bool) -> str | None:
+    text = read_settings_text(os.path.realpath(part.path)).text or ""
+    return ignored_reason(tool, part.path, text, is_project=is_project, environ=environ)
 
 
 def _programs(part: SettingsPart) -> list[str] | None:

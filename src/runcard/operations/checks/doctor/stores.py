@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
+from runcard.files import shell_word
 from runcard.files.temporary_files import HOUR, is_temporary_file
 from runcard.operations.checks.show import status_now
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, SettingsError
@@ -21,7 +22,9 @@ from runcard.store.own_directories import list_own
 from runcard.store.record import DirectoryRecord
 from runcard.store.runs.directory import lost_runs
 from runcard.store.runs.owner import is_abandoned
-from runcard.store.sessions.live import INTERRUPTED, live_state
+from runcard.store.sessions.live import DETACHED, INTERRUPTED, live_state
+from runcard.store.sessions.live_start import read_live_start
+from runcard.store.sessions.own_paths import is_own_session
 from runcard.store.stores_at_hand import stores_at_hand
 
 _MOST_ENTRIES = 10_000  # files of all stores that are looked at for their sizes
@@ -31,7 +34,7 @@ _BY_NEXT = {
     "copying-": f"`{_BY_CLOSE}` finishes it",
     "amending-": "the next amendment of the record finishes it",
     "archived-": "the next `runcard archive` finishes it",
-    "pruned-": "the next `runcard prune` finishes it",
+    "pruned-": "the content of a deleted record: `runcard rm {record}` removes it",
     "restoring-": "the next `runcard restore` removes it",
 }
 
@@ -57,6 +60,9 @@ class StoreState:
     dead_runs: list[str] = field(default_factory=list)
     open_sessions: list[str] = field(default_factory=list)
     dead_sessions: list[str] = field(default_factory=list)
+    unproven_sessions: list[str] = field(
+        default_factory=list
+    )  # that can be closed, and may be somebody else's
     leftovers: list[StoreLeftover] = field(default_factory=list)
     problem: str | None = None
 
@@ -72,6 +78,7 @@ class StoreState:
             "dead_runs": self.dead_runs,
             "open_sessions": self.open_sessions,
             "dead_sessions": self.dead_sessions,
+            "unproven_sessions": self.unproven_sessions,
             "leftovers": [leftover._asdict() for leftover in self.leftovers],
             "problem": self.problem,
         }
@@ -157,8 +164,12 @@ def _find_open_runs(state: StoreState) -> None:
         if os.path.isdir(run) and not os.path.islink(run):
             (state.dead_runs if _is_dead(run) else state.open_runs).append(run)
     for session in layout.live_sessions(state.path):
-        is_dead = live_state(session)[0] == INTERRUPTED
-        (state.dead_sessions if is_dead else state.open_sessions).append(session)
+        status, remark = live_state(session)
+        (state.dead_sessions if status == INTERRUPTED else state.open_sessions).append(session)
+        if (status == INTERRUPTED or remark == DETACHED) and not is_own_session(
+            session, read_live_start(session)
+        ):
+            state.unproven_sessions.append(session)
 
 
 def _is_dead(run: str) -> bool:
@@ -174,11 +185,10 @@ def _is_dead(run: str) -> bool:
 
 
 def _leftovers(store: str) -> Iterator[StoreLeftover]:
-    for path in layout.open_collections(store):
-        if layout.is_live_session(path) or layout.is_new_live_session(path):
-            continue
-        if is_abandoned(os.path.join(path, layout.AUDIT)) and _is_old(path):
-            yield StoreLeftover(path, "a collection was interrupted: the next `runcard collect` removes it")
+    for name in sorted(list_own(store, layout.collections(store))):
+        path = os.path.join(layout.collections(store), name)
+        if (about := _session_leftover(path)) is not None and _is_old(path):
+            yield StoreLeftover(path, about)
     own = layout.own_folder(store)
     if not os.path.isdir(own):
         return
@@ -188,11 +198,25 @@ def _leftovers(store: str) -> Iterator[StoreLeftover]:
         if is_temporary_file(name):
             about = "a temporary file: the next run in this store removes it"
         if about is not None and _is_old(path):
-            yield StoreLeftover(path, about)
+            record = layout.pruned_record(store, name) or ""
+            yield StoreLeftover(path, about.format(record=shell_word(record)))
     for name, is_at_work in lost_runs(store):
         if not is_at_work:
             path = layout.open_mark(os.path.join(store, name))
             yield StoreLeftover(path, "the events of a run whose directory is gone: see `runcard verify`")
+
+
+def _session_leftover(path: str) -> str | None:
+    """What an entry of `.open/` is that a killed command left; None for one that is at work, or is an open session."""
+    if layout.closing_of(path) is not None and not os.path.isdir(path):
+        return f"a session that may not be in the ledger: `{_BY_CLOSE}` adds it"
+    if not os.path.isdir(path) or os.path.islink(path) or layout.is_live_session(path):
+        return None
+    if not os.listdir(path) or layout.is_new_live_session(path):
+        return f"the rest of a closed session: `{_BY_CLOSE}` removes it"
+    if is_abandoned(os.path.join(path, layout.AUDIT)):
+        return f"a collection was interrupted: `{_BY_CLOSE}` removes it"
+    return None
 
 
 def _is_old(path: str) -> bool:

@@ -34,9 +34,10 @@ def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[ArchiveCon
 
 
 def _is_kept(path: str) -> bool:
-    """Whether a file is needed to check the bundle: its manifest, and the documents of its run."""
+    """Whether a file is needed to check the bundle: its manifest, the documents of its run, and the proof beside that."""
     top, _, rest = path.partition("/")
-    return path == MANIFEST or (top == OUTPUTS and layout.is_document(rest.partition("/")[2]))
+    is_proof = "/" not in rest and rest.endswith(layout.PROOF)
+    return path == MANIFEST or (top == OUTPUTS and (is_proof or layout.is_document(rest.partition("/")[2])))
 
 
 def _manifest_data(contents: ArchiveContents) -> bytes:

@@ -3,14 +3,21 @@
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import DocumentError, EncodingError
 from runcard.files import check_relative
+from runcard.store import layout
 
 MANIFEST = ".runcard-bundle.json"
 OUTPUTS = "outputs"  # the folder of the run in a bundle
 OUTSIDE = "inputs-outside"  # the folder of inputs that were not below the run's working directory
 VERSION = "1.0"
+PROOF_ROLE = "proof"
 
 
 _TEXTS = ("path", "place", "role", "sha256")
+
+
+def bundled_proof(run: str) -> str:
+    """The path of the proof that a run is in an anchor, beside the run."""
+    return f"{run}{layout.PROOF}"
 
 
 def read_manifest(data: bytes) -> JsonObject:

@@ -23,8 +23,9 @@ class BundledFile(NamedTuple):
     source: str  # on this machine
     place: str  # in the bundle
     recorded: str  # as the run names it
-    role: str  # input or program
+    role: str  # input, program or proof
     sha256: str  # that it must have
+    data: bytes | None = None  # of a file that is on no disk
 
 
 def pack(
@@ -55,8 +56,12 @@ def pack(
 
 
 def _add(tar: tarfile.TarFile, name: str, file: BundledFile) -> JsonObject:
-    with _opened(file.source, follow=True) as source:
-        member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
+    with _opened(file.source, follow=True) if file.data is None else io.BytesIO(file.data) as source:
+        if file.data is None:
+            member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
+        else:
+            member = tarfile.TarInfo(f"{name}/{file.place}")
+            member.size = len(file.data)
         hashing = _Hashing(source)
         _add_data(tar, member, hashing)
     digest = hashing.hasher.hexdigest()

@@ -30,12 +30,18 @@ def copy_log(
     rules: CopyRules,
     mode: int = 0o600,
     mask: bool = True,
+    follow: bool = True,
 ) -> CopiedLog:
-    """Copy a transcript with its secrets masked to `target`, which is created; of the rules, only the limits apply."""
+    """Copy a transcript with its secrets masked to `target`, which is created; of the rules, only the limits apply.
+
+    Without `follow`, a link is not followed.
+    """
     path = os.path.basename(os.fspath(target))
     try:
         # Its type is checked first, because opening a FIFO wakes the process at its other end.
-        descriptor = os.open(source, _READ) if S_ISREG((status := os.stat(source)).st_mode) else None
+        status = os.stat(source, follow_symlinks=follow)
+        flags = _READ if follow else _READ | os.O_NOFOLLOW
+        descriptor = os.open(source, flags) if S_ISREG(status.st_mode) else None
     except OSError as error:
         return _not_stored(
             path, "the file does not exist" if error.errno == errno.ENOENT else read_failure(error)

@@ -1,0 +1,126 @@
+"""Each call counts once, by every dimension, whoever recorded it: random histories, compared with the upstream's own list."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from catalog.histories import History, UpstreamCall, cost_of, moment
+from runcard.catalog.database import CatalogDatabase
+from runcard.operations.catalog.costs import RecordCosts, _RecordSums
+
+HISTORIES = int(os.environ.get("RUNCARD_TEST_HISTORIES", "200"))
+GROUPS = 10
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def sums(database: CatalogDatabase, *by: str) -> RecordCosts:
+    return _RecordSums(database, by, None).report()
+
+
+def expected(
+    history: History, key: Callable[[UpstreamCall], str | None]
+) -> dict[str | None, tuple[int, ...]]:
+    """Calls, tokens without what was cached, and the cost in 10**-10 dollars, of what records know."""
+    found: dict[str | None, Counter[str]] = {}
+    for number, tokens in history.reported.items():
+        call = history.calls[number]
+        added = found.setdefault(key(call), Counter())
+        written = tokens["cache_write_5m"] + tokens["cache_write_1h"]
+        fresh = tokens["input"] - tokens["cache_read"] - written
+        added.update(
+            {
+                "calls": 1,
+                "input": fresh,
+                "output": tokens["output"],
+                "cache_read": tokens["cache_read"],
+                "cache_write": written,
+            }
+        )
+        added["cost"] += round(cost_of(call.model, tokens) * 10**10)
+    names = ("calls", "input", "output", "cache_read", "cache_write", "cost")
+    return {key: tuple(added[name] for name in names) for key, added in found.items()}
+
+
+def found(report: RecordCosts) -> dict[str | None, tuple[int, ...]]:
+    figures = {}
+    for group in report.groups:
+        totals, (key,) = group.totals, group.key.values()
+        tokens = [totals.tokens[name] for name in ("input", "output", "cache_read", "cache_write")]
+        assert totals.has_all_calls
+        assert None not in tokens
+        assert totals.cost is not None
+        figures[key] = (totals.calls, *tokens, round(totals.cost * 10**10))
+    return figures  # type: ignore[return-value]
+
+
+def check(history: History, database: CatalogDatabase) -> None:
+    keys: dict[str, Callable[[UpstreamCall], str | None]] = {
+        "model": lambda call: call.model,
+        "session": lambda call: history.in_sessions.get(call.number),
+        "tool": lambda call: "claude-code" if call.number in history.in_sessions else None,
+    }
+    for name, key in keys.items():
+        assert found(sums(database, name)) == expected(history, key), name
+    for name in ("month", "day"):
+        length = 7 if name == "month" else 10
+        days = expected(history, lambda call: moment(call.time)[:length])  # noqa: B023 - called at once
+        near = {key for key in days if key}
+        assert {key for key, _ in found(sums(database, name)).items()} <= near | {None}
+    whole = expected(history, lambda _: None).get(None, (0,) * 6)
+    for by in (
+        "agent",
+        "role",
+        "host",
+        "provider",
+        "project",
+        "experiment",
+        "branch",
+        "config.seed",
+        "day",
+        "week",
+        "month",
+    ):
+        parts = found(sums(database, by)).values()
+        assert tuple(map(sum, zip(*parts, strict=True))) == (whole if parts else ()), by
+    totals = sums(database, "model").totals
+    if any(run.is_open and run.events for run in history.runs):
+        assert totals.at_least
+    elif not history.has_transcripts:
+        assert not totals.at_least
+
+
+@pytest.mark.file_only
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_every_sum_is_that_of_the_calls_at_the_upstream(group: int) -> None:
+    for seed in range(group, HISTORIES, GROUPS):
+        play(seed, None)
+
+
+@pytest.mark.server_only
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)]
+)
+def test_on_a_server(seed: int) -> None:
+    play(seed, os.environ["RUNCARD_CATALOG"])
+
+
+def play(seed: int, place: str | None) -> None:
+    with CatalogDatabase(place) as database:
+        database.query("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
+        history = History(database, seed)
+        for _ in history.play(40):
+            try:
+                check(history, database)
+            except AssertionError as error:
+                raise AssertionError(f"history {seed}") from error

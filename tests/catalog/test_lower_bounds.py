@@ -1,0 +1,274 @@
+"""A lower bound says so, and nothing that is known is left out: open and killed runs, sessions whose calls were cut, several models."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runcard
+from conftest import Cli
+from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.filling import FoundRecord, table_rows
+from runcard.catalog.rows import RUN, SESSION, RecordRows
+from runcard.catalog.run_rows import run_rows
+from runcard.catalog.session_rows import session_rows
+from runcard.documents.run.call_totals import RunCalls, distinct_calls
+from runcard.operations.sessions.import_sessions import import_sessions
+from sessions.importing.sample_sessions import FIRST, reply, said, text
+from transcripts.session_files import claude
+
+Json = dict[str, Any]
+SONNET = "claude-sonnet-4-5"
+KILLED = """import os, runcard, signal
+run = runcard.start("outputs", model="claude-sonnet-4-5")
+run.add_usage({"input": 1000, "output": 200})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def costs(cli: Cli, *arguments: str, code: int = 0) -> Json:
+    outcome = cli("costs", *arguments, "--json")
+    assert outcome.code == code, outcome.err
+    return dict(json.loads(outcome.out))
+
+
+def test_an_open_run_counts_with_what_its_journal_has(cli: Cli) -> None:
+    run = runcard.start("outputs", model=SONNET)
+    assert costs(cli)["totals"]["calls"] == 0
+    for number in (1, 2):
+        run.add_usage({"input": 1000, "output": 200})
+        totals = costs(cli)["totals"]
+        assert (totals["calls"], totals["known_cost_usd"], totals["at_least"]) == (
+            number,
+            0.006 * number,
+            True,
+        )
+    budget = cli("costs", "--budget", "0.01")
+    assert (budget.code, "≥ $0.012 of $0.01" in budget.err) == (1, True)
+    (row,) = json.loads(cli("ls", "--columns", "calls,tokens", "--json").out)["records"]
+    assert (row["calls"], row["known_cost"], row["at_least"], row["incomplete"]) == (2, 0.012, True, True)
+    assert cli("ls", "--columns", "calls,tokens,cost").out.splitlines()[1].split("  ")[-1] == "≥ $0.012"
+    assert "≥ 2,400" in cli("ls").out
+    assert "≥ 2,000" in cli("costs").out
+    run.finish()
+    totals = costs(cli)["totals"]
+    assert (totals["calls"], totals["cost_usd"], totals["at_least"]) == (2, 0.012, False)
+
+
+def test_a_killed_run_counts_as_a_lower_bound_closed_or_not(cli: Cli) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    for _ in range(2):
+        totals = costs(cli)["totals"]
+        assert (totals["calls"], totals["known_cost_usd"], totals["at_least"]) == (1, 0.006, True)
+        assert "≥ $0.006" in cli("ls").out
+        (run,) = (path.parent for path in Path("outputs").glob("*/metadata.json"))
+        assert "≥ $0.006" in cli("show", str(run)).out
+        assert cli("close", str(run)).code == 0
+
+
+def test_a_session_whose_only_call_was_cut_cost_at_least_nothing(cli: Cli, folder: Path) -> None:
+    claude(folder / "home", said("hello", 0), said("[Request interrupted by user]", 1), name=f"{FIRST}.jsonl")
+    (session,) = import_sessions("claude-code", [str(folder / "home")]).sessions
+    assert session.document is not None
+    (instance,) = session.document.to_dict()["instances"]
+    assert (instance["cost"], instance.get("cost_source")) == (0, None)
+    assert "≥ $0.00" in cli("ls").out
+    shown = cli("show", FIRST).out
+    assert "≥ $0.00" in shown
+    assert "≥ 0" in shown
+    table = cli("costs", "--by", "session").out.splitlines()[1]
+    assert table.endswith("≥ $0.00")
+    assert "≥ 0" in table
+
+
+def test_all_figures_beside_a_lower_bound_are_lower_bounds(cli: Cli, folder: Path) -> None:
+    claude(folder / "home", said("hello", 0), reply("msg_1", 0, text("Hi."), second=2), name=f"{FIRST}.jsonl")
+    import_sessions("claude-code", [str(folder / "home")])
+    lines = cli("show", FIRST).out.splitlines()
+    figures = [
+        line
+        for line in lines
+        if line.split()[:1] in (["input"], ["output"], ["calls"], ["tokens"], ["total"])
+    ]
+    assert len(figures) >= 4
+    assert all("≥" in line for line in figures)
+    assert cli("costs", "--by", "model").out.splitlines()[1].count("≥") == 6
+
+
+def test_two_models_in_one_run_keep_every_class_of_tokens(cli: Cli) -> None:
+    with runcard.record("outputs", strict=True) as run:
+        for model in (SONNET, "claude-haiku-4-5"):
+            tokens = {"input": 100, "output": 20, "cache_read": 30, "cache_write": 10, "reasoning": 5}
+            run.add_usage(tokens, model=model)
+    document = json.loads((run.path / "metadata.json").read_bytes())
+    for part in document["token_usage"]["breakdown_by_model"]:
+        assert (part["cache_read"], part["cache_write"], part["reasoning"]) == (30, 10, 5)
+    assert cli("verify", str(run.path)).code == 0
+    for group in costs(cli, "--by", "model")["groups"]:
+        assert list(group["tokens"].values()) == [60, 20, 30, 10, 5]
+        assert group["calls"] == 1
+
+
+def test_the_calls_of_a_session_with_two_models_are_known_by_agent(cli: Cli) -> None:
+    with runcard.Session("team-1") as session, session.start_instance("ann") as agent:
+        for model in (SONNET, SONNET, "claude-haiku-4-5"):
+            agent.add_usage({"input": 10, "output": 2}, model=model)
+    for by in ("agent", "session", "model"):
+        assert costs(cli, "--by", by)["totals"]["calls"] == 3
+        assert sum(group["calls"] for group in costs(cli, "--by", by)["groups"]) == 3
+
+
+def test_calls_of_a_resumed_session_count_in_their_own_month(cli: Cli, folder: Path) -> None:
+    later = reply("msg_2", 0, text("Later."), second=3)
+    later["timestamp"] = "2026-12-24T10:00:00.000Z"
+    claude(
+        folder / "home",
+        said("hello", 0),
+        reply("msg_1", 0, text("Hi."), second=2),
+        later,
+        name=f"{FIRST}.jsonl",
+    )
+    import_sessions("claude-code", [str(folder / "home")])
+    months = {group["key"]["month"]: group["calls"] for group in costs(cli)["groups"]}
+    assert months == {"2026-11": 1, "2026-12": 1}
+
+
+def put(database: CatalogDatabase, **records: RecordRows) -> None:
+    places = [FoundRecord(name, f"/outputs/{name}", "1") for name in records]
+    first = database.take_numbers(len(places))
+    database.put(1, table_rows(1, first, places, lambda place: records[place.name]))
+    database.settle()
+
+
+def metered(name: str, *calls: Json, parent: str | None = None) -> RecordRows:
+    sums = RunCalls()
+    for call in calls:
+        sums.add(call)
+    sections = sums.sections({}, {})
+    document = {
+        "generation": {"run_id": name, "status": "completed", "timestamp_start": "2026-11-02T10:00:00Z"},
+        "costs": sections.costs,
+        "token_usage": sections.token_usage,
+        "performance": sections.performance,
+        "relations": [{"type": "parent", "id": parent}] if parent else [],
+    }
+    rows = run_rows(document, (), distinct_calls(calls))
+    rows.record |= {"kind": RUN, "record_id": name, "is_open": 0}
+    return rows
+
+
+def call(number: int, **more: Any) -> Json:
+    tokens = {"input": 10 + number, "output": 5}
+    fields = {
+        "model": SONNET,
+        "tokens": tokens,
+        "token_source": "reported",
+        "cost_usd": 0.5,
+        "cost_source": "priced",
+    }
+    return fields | {"timestamp": f"2026-11-02T10:00:{number:02}Z", "latency_seconds": 1} | more
+
+
+def on_wire(number: int, session: str | None = "s-1") -> Json:
+    return call(number, response_id=f"msg_{number}", observer="meter", client_session=session)
+
+
+@pytest.fixture
+def database() -> Any:
+    with CatalogDatabase(os.environ.get("RUNCARD_CATALOG")) as opened:
+        opened.query("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
+        yield opened
+
+
+def counted(database: CatalogDatabase) -> dict[str, int]:
+    sql = "SELECT r.record_id, sum(u.calls) FROM usage u JOIN records r ON r.id = u.record WHERE u.counts = 1 GROUP BY 1"
+    return dict(database.rows(sql))
+
+
+def earlier_session(calls: int) -> RecordRows:
+    """A session of a version that did not list its calls: two calls, joined with so many of a run."""
+    document = {
+        "team_session_id": "s-1",
+        "instances": [{"instance_id": "main", "calls": 2, "cost": 1, "tokens": {"input": 23, "output": 10}}],
+        "execution_summary": {"total_cost": 1, "execution_start": "2026-11-02T10:00:00Z"},
+        "origin_session": {"tool": "claude-code", "id": "s-1"},
+        "metered_runs": [{"run_id": "run-1", "calls_in_both": calls, "only_metered": 0}],
+        "relations": [{"type": "run", "id": "run-1"}],
+    }
+    rows = session_rows(document)
+    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    return rows
+
+
+def test_a_session_that_lists_no_calls_hides_as_many_as_were_joined(database: CatalogDatabase) -> None:
+    run = metered("run-1", *map(on_wire, (1, 2, 3)), call(4, response_id="msg_4", observer="meter"))
+    put(database, run=run, session=earlier_session(2))
+    assert counted(database) == {"s-1": 2, "run-1": 2}
+    database.remove(1, ["session"])
+    database.settle()
+    assert counted(database) == {"run-1": 4}
+
+
+def test_the_total_of_a_session_that_a_program_reported_is_not_one_more_call(
+    database: CatalogDatabase,
+) -> None:
+    total = {
+        "tokens": {"input": 23, "output": 10},
+        "is_total": True,
+        "client_session": "s-1",
+        "token_source": "reported",
+    }
+    inner = metered("run-2", call(3, **total), parent="run-1")
+    put(database, inner=inner)
+    assert counted(database) == {"run-2": 1}
+    put(database, outer=metered("run-1", *map(on_wire, (1, 2))))
+    assert counted(database) == {"run-1": 2}
+    database.remove(1, ["outer"])
+    put(database, session=earlier_session(0))
+    assert counted(database) == {"s-1": 2}
+
+
+def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) -> None:
+    """Its calls are those of the wire at the same time with the same counts; each call of the wire is one of them."""
+    listed = [
+        call(number, instance_id="main", response=f"{number:016x}", observer="transcript")
+        for number in (1, 2, 3)
+    ]
+    document = {
+        "team_session_id": "g-1",
+        "instances": [
+            {"instance_id": "main", "calls": 3, "cost": 1.5, "tokens": {"input": 36, "output": 15}}
+        ],
+        "execution_summary": {"total_cost": 1.5, "execution_start": "2026-11-02T10:00:00Z"},
+        "origin_session": {"tool": "gemini", "id": "g-1"},
+    }
+    session = session_rows(document, (), listed)
+    session.record |= {"kind": SESSION, "record_id": "g-1", "is_open": 0}
+    wire = metered(
+        "run-1", *(on_wire(number, None) for number in (2, 3)), call(3, response_id="x", observer="meter")
+    )
+    put(database, session=session)
+    put(database, run=wire)
+    assert counted(database) == {"g-1": 3, "run-1": 1}
+    put(database, run=wire)
+    assert counted(database) == {"g-1": 3, "run-1": 1}
+
+
+def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
+    same = [call(number, response_id="chatcmpl-1", observer="meter") for number in (1, 1, 2)]
+    put(database, one=metered("run-1", *same), other=metered("run-2", *same))
+    assert counted(database) == {"run-1": 3, "run-2": 3}
+    put(database, inner=metered("run-3", call(1, response_id="chatcmpl-1", observer="watch"), parent="run-1"))
+    assert sum(counted(database).values()) == 6

@@ -1,0 +1,5 @@
+class AccountPolicy
+  def update?
+    @account_user.administrator?
+  end
+end

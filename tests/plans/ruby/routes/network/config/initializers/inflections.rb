@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+ActiveSupport::Inflector.inflections(:en) do |inflect|
+  inflect.irregular 'ebi', 'ebisu'
+  inflect.uncountable %w[kine]
+end
