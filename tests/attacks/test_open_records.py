@@ -16,8 +16,10 @@ from attacks.command_server import runcard as command
 from attacks.victims import contents
 from conftest import Cli
 from mcp_server.answers import Tools
+from runcard.errors import RuncardError
 from runcard.operations.checks.doctor import doctor
 from runcard.operations.runs.close import close_one
+from runcard.operations.sessions.collect_team import collect_team, collect_team_artifacts
 from runcard.operations.sessions.shell_session import join_session, start_session
 from runcard.operations.signatures.keygen import keygen
 from runcard.store import layout
@@ -68,6 +70,15 @@ def record_session(
     session = join_session("team-1", str(store))
     output = output or workspace / "transcript.log"
     session.start_instance("coder", workspace=workspace, output=output, instance_id=agent_id)
+
+
+def write_spec(session_id: str, workspace: Path) -> None:
+    """A SPEC of one agent, in the folder `specs` of the current directory."""
+    agent = {"name": "coder", "status": "completed", "workspace": str(workspace)}
+    times = {"created_at": "2025-11-06T14:00:00Z", "terminated_at": "2025-11-06T14:01:00Z"}
+    Path("specs").mkdir(exist_ok=True)
+    spec = {"team_session_id": session_id, "instances": [agent | times]}
+    Path("specs", f"{session_id}.json").write_text(json.dumps(spec))
 
 
 def kill_owner(live: Path) -> None:
@@ -255,21 +266,25 @@ def test_an_agent_gets_no_files_from_outside_of_the_project(
     assert answer["hint"].endswith("runcard collect team-1")
     assert_nothing_taken(here / "project" / "artifacts")
     assert layout.live_sessions("artifacts")  # nothing is lost
-    spec = {
-        "team_session_id": "team-2",
-        "instances": [
-            {
-                "name": "coder", "status": "completed", "workspace": str(home),
-                "created_at": "2025-11-06T14:00:00Z", "terminated_at": "2025-11-06T14:01:00Z",
-            }
-        ],
-    }  # fmt: skip
-    Path("specs").mkdir()
-    Path("specs", "team-2.json").write_text(json.dumps(spec))
-    Path("runcard.toml").write_text('[artifacts]\nspecs = "specs"\n')
+    write_spec("team-2", home)
+    monkeypatch.setenv("ARTIFACTS_SPECS", "specs")
     answer = tools.error("collect_team_artifacts", team_session_id="team-2")
     assert "is not in the project of this server" in answer["error"]
     assert_nothing_taken(here / "project" / "artifacts")
+
+
+def test_the_specs_of_a_project_are_used_only_if_the_user_trusts_it(cli: Cli, here: Path, home: Path) -> None:
+    """A SPEC names any folder, and whoever collects by an id has not read it."""
+    write_spec("team-2", home)
+    Path("runcard.toml").write_text('[artifacts]\nspecs = "specs"\n')
+    with pytest.raises(RuncardError, match="No instances found") as refused:
+        collect_team("team-2")
+    assert "runcard config trust" in str(refused.value.hint)
+    assert collect_team_artifacts("team-2")["status"] == "error"
+    assert_nothing_taken(here / "artifacts")
+    assert cli("config", "trust").code == 0
+    assert collect_team_artifacts("team-2")["status"] == "success"
+    assert len(list((here / "artifacts").glob("2*/instances/*/workspace/thesis.txt"))) == 1
 
 
 def test_an_agent_gets_nothing_that_a_strangers_session_names(

@@ -16,6 +16,7 @@ from runcard.settings.guards import (
     NOT_SWITCHED_OFF,
     NOT_TRUSTED,
     OWN_DESTINATION,
+    OWN_FILES,
     OWN_SIGNATURE,
     SAFE,
     UNCHANGED,
@@ -265,7 +266,7 @@ ARTIFACTS_SPECS: Setting[str | None] = Setting(
     None,
     "folder of SPECs, in which a session is found by its id",
     ("ARTIFACTS_SPECS",),
-    guard=INSIDE_PROJECT,
+    guard=OWN_FILES,
     use="read",
 )
 ARTIFACTS_TIMEOUT: Setting[float | None] = Setting(

@@ -63,6 +63,7 @@ def _includes_more(value: tuple[str, ...], without: tuple[str, ...], _: str) -> 
 
 INSIDE_PROJECT: TrustGuard[Any] = TrustGuard(_is_outside, "is outside the project")
 UNCHANGED: TrustGuard[Any] = TrustGuard(_differs, "decides what is recorded or deleted")
+OWN_FILES: TrustGuard[Any] = TrustGuard(_differs, "decides which files are copied")
 OWN_SIGNATURE: TrustGuard[Any] = TrustGuard(_differs, "decides what you sign, and with which key")
 OWN_DESTINATION: TrustGuard[Any] = TrustGuard(_differs, "decides where records are sent, and for how long")
 NOT_TRUSTED: TrustGuard[Any] = TrustGuard(_differs, "decides whom you trust")

@@ -65,11 +65,8 @@ if TYPE_CHECKING:
 class NoInstancesError(StoreError):
     """A session has no agents, so that there is nothing to store."""
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(
-            f"No instances found for team session '{printable(session_id)}'",
-            hint="start an instance before the session ends",
-        )
+    def __init__(self, session_id: str, *, hint: str = "start an instance before the session ends") -> None:
+        super().__init__(f"No instances found for team session '{printable(session_id)}'", hint=hint)
 
 
 class SessionIsRunningError(StoreError):

@@ -97,6 +97,8 @@ def collect_team(
             return collect(spec, artifacts=store, progress=limited, confine=confine)
         if (stored := earlier_session(store, team_session_id)) is not None:
             return stored
+    for _, hint in settings.refusals(known.ARTIFACTS_SPECS):
+        raise NoInstancesError(team_session_id, hint=f"artifacts.specs is not used: {hint}")
     raise NoInstancesError(team_session_id)
 
 
