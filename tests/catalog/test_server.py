@@ -22,7 +22,7 @@ from catalog.test_filling import dump, rebuilt
 from conftest import Cli
 from runcard.catalog import postgres_engine
 from runcard.catalog.database import CatalogDatabase, CatalogError
-from runcard.catalog.filling import catch_up, fill
+from runcard.catalog.filling import catch_up, fill, store_number
 from runcard.catalog.postgres_tables import SCHEMA
 from runcard.catalog.word_filter import longest_beginning, make_filter, marks
 from runcard.catalog.word_split import split_words
@@ -405,7 +405,8 @@ def test_words_are_found_as_in_a_file(tmp_path: Path, url: str) -> None:
     }
     with CatalogDatabase(url) as server, CatalogDatabase(str(tmp_path / "c.db")) as file:
         for database in (server, file):
-            database.put(1, {table: list(some) for table, some in rows.items()})
+            number = store_number(database, str(tmp_path))
+            database.put(number, {table: list(some) for table, some in rows.items()})
         for asked in [*texts, "app.py", "sna", "sna case", "case", "日", "a -> b"]:
             if asked.split():
                 found = [database.rows(*database.records_with_words(asked)) for database in (server, file)]

@@ -42,6 +42,7 @@ QUESTIONS: list[tuple[str, ...]] = [
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[CatalogDatabase]:
     with CatalogDatabase(os.environ.get("RUNCARD_CATALOG") or str(tmp_path / "catalog.db")) as opened:
+        opened.query("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
         yield opened
 
 

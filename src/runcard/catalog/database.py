@@ -58,10 +58,13 @@ class CatalogDatabase:
     def clear(self) -> None:
         """Start again with an empty catalog; of one that several hosts share, remove what this host wrote."""
         if self.host:  # what others have as well is to be decided again, and the sums are of all hosts
-            with contextlib.suppress(CatalogError):  # damaged tables are made anew
+            try:
                 for (store,) in self.rows("SELECT id FROM stores WHERE host = ?", (self.host,)):
                     names = self.rows("SELECT name FROM records WHERE store = ?", (store,))
                     self.remove(store, [name for (name,) in names])
+            except CatalogError as error:
+                if not error.is_damaged:  # damaged tables are made anew
+                    raise
         with self.checked():
             self._engine.clear()
 

@@ -48,7 +48,7 @@ class DatabaseEngine(Protocol):
     def close(self) -> None: ...
 
     def clear(self) -> None:
-        """Remove all rows of this host; or all, where the tables are damaged."""
+        """Remove all rows of this host but those of records; or all, where there is no other host or the tables are damaged."""
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> ResultRows: ...
 
@@ -65,10 +65,10 @@ class DatabaseEngine(Protocol):
     def rollback(self) -> None: ...
 
     def lock_store(self, store: int) -> None:
-        """Until the end of the transaction, no other writes records of this store."""
+        """Until the end of the transaction, no other writes records of this store, or decides which calls count."""
 
     def lock_calls(self) -> None:
-        """Until the end of the transaction, no other decides which calls count."""
+        """Until the end of the transaction, no other writes records, or decides which calls count."""
 
     def insert(self, rows: TableRows) -> None:
         """Add the rows of records. Of rows with the same key, the first is added."""

@@ -178,20 +178,19 @@ class PostgresEngine:
         return False
 
     def _remove_own(self) -> None:
-        """Remove the stores of this host, and their records."""
+        """Remove the stores of this host that have no records any more; those of a process that has just filled it stay."""
+        self.lock_calls()
         others = self._connection.execute("SELECT 1 FROM stores WHERE host != %s LIMIT 1", (self.host,))
         tables = sorted(self.names("table") - {"next_record"})
         if others.fetchone() is None:
             self._connection.execute(f"TRUNCATE {', '.join(tables)}")
             return
-        own = "SELECT r.id FROM records r JOIN stores s ON s.id = r.store WHERE s.host = %s"
-        records = [record for (record,) in self._connection.execute(own, (self.host,))]
-        self.delete(records)
         for table in ("transcript_records", "transcript_files"):
             if table in tables:
                 sql = f"DELETE FROM {table} WHERE store IN (SELECT id FROM stores WHERE host = %s)"  # noqa: S608
                 self._connection.execute(sql, (self.host,))
-        self._connection.execute("DELETE FROM stores WHERE host = %s", (self.host,))
+        sql = "DELETE FROM stores s WHERE host = %s AND NOT EXISTS (SELECT 1 FROM records WHERE store = s.id)"
+        self._connection.execute(sql, (self.host,))
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
         return self._connection.execute(postgres_sql(sql), parameters)
@@ -217,7 +216,14 @@ class PostgresEngine:
         self._connection.execute("ROLLBACK")
 
     def lock_store(self, store: int) -> None:
-        self._connection.execute("SELECT 1 FROM stores WHERE id = %s FOR UPDATE", (store,))
+        self._connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (_lock_number("calls"),))
+        found = self._connection.execute("SELECT 1 FROM stores WHERE id = %s FOR UPDATE", (store,))
+        if found.fetchone() is None:
+            raise CatalogError(
+                f"the catalog {self.name} was rebuilt by another process meanwhile",
+                hint="run `runcard index`",
+                is_shared=True,
+            )
 
     def lock_calls(self) -> None:
         self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_number("calls"),))

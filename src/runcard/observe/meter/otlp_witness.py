@@ -7,6 +7,7 @@ other events) is accepted and dropped.
 import http.server
 import json
 import os
+import re
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,9 @@ _LONGEST_ID = 200
 _IDLE = 30.0  # seconds that a connection waits for its next request
 _EVENT = "api_request"
 _LOGS = "/v1/logs"
+_LONGEST_LINE = 200  # bytes, of a chunk
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_DECIMAL = re.compile("[0-9]{1,18}")
 _LAST_REPORTS = 0.3  # seconds for what was sent just before the program ended
 
 ENABLED, EXPORTER = "CLAUDE_CODE_ENABLE_TELEMETRY", "OTEL_LOGS_EXPORTER"
@@ -122,7 +126,11 @@ class _OtlpHandler(http.server.BaseHTTPRequestHandler):
         if not witness.is_allowed(self.path, self.headers.get("host")):
             self._reply(404, b"")
             return
-        data = self._body()
+        try:
+            data = self._body()
+        except (ValueError, zlib.error):
+            self._reply(400, b"{}")
+            return
         if data is None:
             self._reply(413, b"{}")
         elif not self.path.endswith(_LOGS):
@@ -142,25 +150,34 @@ class _OtlpHandler(http.server.BaseHTTPRequestHandler):
         self._reply(404, b"")
 
     def _body(self) -> bytes | None:
-        """The body of a request; None if it is too large."""
-        data = b""
-        if "chunked" in self.headers.get("transfer-encoding", ""):
-            while size := int(self.rfile.readline(100).partition(b";")[0], 16):
-                if len(data) + size > _LARGEST:
-                    return None
-                data += self.rfile.read(size)
-                self.rfile.readline(100)
-            self.rfile.readline(100)
-        else:
-            size = int(self.headers.get("content-length") or 0)
-            if not 0 <= size <= _LARGEST:
-                return None
-            data = self.rfile.read(size)
-        if self.headers.get("content-encoding", "") != "gzip":
+        """The body of a request; None if it is too large. Raises ValueError for one whose length is not clear."""
+        data = self._chunks() if self.headers.get_all("transfer-encoding") else self._counted_body()
+        if data is None or self.headers.get("content-encoding", "") != "gzip":
             return data
         unpacked = zlib.decompressobj(wbits=31)
         data = unpacked.decompress(data, _LARGEST)
         return None if unpacked.unconsumed_tail else data
+
+    def _counted_body(self) -> bytes | None:
+        lengths = self.headers.get_all("content-length") or ["0"]
+        if len(lengths) != 1 or not _DECIMAL.fullmatch(lengths[0]):
+            raise ValueError("an unclear length")
+        size = int(lengths[0])
+        return self.rfile.read(size) if size <= _LARGEST else None
+
+    def _chunks(self) -> bytes | None:
+        codings = self.headers.get_all("transfer-encoding")
+        if codings != ["chunked"] or "content-length" in self.headers:
+            raise ValueError("an unclear length")
+        data = bytearray()
+        while size := _chunk_size(self.rfile.readline(_LONGEST_LINE)):
+            if len(data) + size > _LARGEST:
+                return None
+            data += self.rfile.read(size)
+            if self.rfile.readline(3) != b"\r\n":
+                raise ValueError("a chunk that does not end with a line end")
+        self.rfile.readline(_LONGEST_LINE)
+        return bytes(data)
 
     def _reply(self, status: int, body: bytes) -> None:
         self.send_response_only(status)
@@ -175,6 +192,13 @@ class _OtlpHandler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
         """Nothing is printed into the output of the command."""
+
+
+def _chunk_size(line: bytes) -> int:
+    found = _CHUNK.fullmatch(line)
+    if found is None:
+        raise ValueError("a chunk without a length")
+    return int(found[1], 16)
 
 
 def _reported_calls(report: Any) -> Iterator[ReportedCall]:  # noqa: ANN401

@@ -14,6 +14,7 @@ import sys
 _TRIED = "RUNCARD_PROGRAM"  # the process, how deep it is in programs with stand-ins, and the files it has run
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _MOST_NESTED = 8
+_LONGEST_DEPTH = 10  # characters
 
 
 def become_program(folder: str, name: str, packages: str, arguments: list[str]) -> None:
@@ -53,7 +54,7 @@ def _programs(folder: str, name: str) -> list[str]:
 def _choose(programs: list[str]) -> str | None:
     """The first one; another one if that has just run this, as it looks for the program behind it."""
     process, depth, *tried = [*os.environ.get(_TRIED, "").split(os.pathsep), "0"][:64]
-    level = int(depth) if depth.isdigit() else 0
+    level = int(depth) if depth.isascii() and depth.isdigit() and len(depth) < _LONGEST_DEPTH else 0
     is_same = process == str(os.getpid())
     if not is_same and process != str(os.getppid()) and level < _MOST_NESTED:
         tried = []
