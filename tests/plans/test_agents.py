@@ -161,6 +161,10 @@ class TestPipeline:
         assert (done.code, said["ready"], said["agent"]) == (1, False, "architect")
         assert len(said["missing"]) == 3
         assert "[mistake.level]" in "".join(said["missing"])
+        errors = cli("plan", "begin", "architect", project.source).err.splitlines()
+        assert len(errors) == 2
+        assert errors[0].endswith("(and 1 more)")
+        assert errors[1] == f"  hint: to see all errors: runcard plan validate {project.source}"
 
     def test_an_invalid_plan_is_not_handed_on(self, cli: Cli, project: RubyProject) -> None:
         data = project.plan_of()

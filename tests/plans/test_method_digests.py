@@ -148,7 +148,7 @@ def test_the_guide_has_what_a_model_needs(till: Path, cli: Cli) -> None:
         "method: Till#pay in `till.rb`",
         "spec: `spec/till_spec.rb`",
         "run the spec: `bundle exec rspec spec/till_spec.rb`",
-        "`{EXPECTATION}`",
+        "`TODO: describe the expected result`",
         "delete `skip 'no expectation yet'`",
         f"runcard plan mark implementer {till} --method pay --class Till --completed",
     ):

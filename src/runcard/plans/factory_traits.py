@@ -16,6 +16,7 @@ CREATE, BUILD_STUBBED = "create", "build_stubbed"
 _SPLIT = re.compile(r"[\s_]+")
 _ARTICLES = {"a", "an", "the"}
 _FILLERS = {"with", "is", "has", *_ARTICLES}
+_ROOT = re.compile(r"@{0,2}(\w+)")  # of an expression: the variable that it starts with
 _PREPOSITIONS = {"with", "without"}
 _THERE = {"present", "given", "exists", "existing"}
 _NOT_THERE = {"absent", "missing", "blank", "empty", "nil", "none"}
@@ -78,14 +79,14 @@ def all_traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
 def missing_traits(plan: JsonObject, matches: Collection[TraitMatch]) -> dict[str, list[str]]:
     """The states that need a trait and have none, by characteristic.
 
-    The default needs none, nor does one of two states: an object has it without a trait. Exceptions are not set up by
-    factories.
+    The default needs none, nor does one of two states: an object has it without a trait. What no factory of the plan
+    makes needs none either: an exception, the result of a method, an argument of another class.
     """
+    makers = _makers(plan)
     known = {(match.characteristic, match.state) for match in matches}
     missing: dict[str, list[str]] = {}
     for characteristic in plan["characteristics"]:
-        setup = characteristic.get("setup")
-        if isinstance(setup, dict) and setup.get("type") == "exception":
+        if not _is_made(characteristic, makers):
             continue
         name = characteristic["name"]
         states = [state for state in happy_first(characteristic) if (name, state) not in known]
@@ -96,6 +97,31 @@ def missing_traits(plan: JsonObject, matches: Collection[TraitMatch]) -> dict[st
         if states:
             missing[name] = states
     return missing
+
+
+def _makers(plan: JsonObject) -> set[str]:
+    """The factories and the classes that they build, in lower case and without underscores."""
+    made = {
+        name: [name, given] if isinstance(given := details.get("class"), str) else [name]
+        for name, details in factories_of(plan).items()
+    }
+    return {_folded(text) for texts in made.values() for text in texts}
+
+
+def _is_made(characteristic: JsonObject, makers: Collection[str]) -> bool:
+    """Whether a factory can make the object that a characteristic asks; what the plan does not tell may be one."""
+    setup = characteristic.get("setup")
+    if not isinstance(setup, dict) or setup.get("type") == "exception":
+        return not isinstance(setup, dict)
+    source, class_name = setup.get("source"), setup.get("class")
+    root = _ROOT.match(source) if isinstance(source, str) else None
+    names = [root[1] if root else None, class_name]
+    known = [_folded(name) for name in names if isinstance(name, str)]
+    return not known or any(name in makers for name in known)
+
+
+def _folded(name: str) -> str:
+    return name.rpartition("::")[2].replace("_", "").lower()
 
 
 def _sets_up(trait: str, factory: str, name: str, state: str) -> bool:

@@ -163,6 +163,10 @@ class Plan:
         data = report.applied_to(self._data_or_raise(), agent)
         return self._write_as(agent, data, is_new=agent.name == "analyzer" and report.is_completed)
 
+    @property
+    def error_lines(self) -> list[str]:
+        return [_error_line(error) for error in self.errors]
+
     def missing(self, agent: str) -> list[str]:
         """The reasons why an agent cannot begin; empty when it can."""
         writer = agent_named(agent)
@@ -171,7 +175,7 @@ class Plan:
             return []
         if self.location.is_other_method or not self.exists:
             return [f"no plan yet: the {before.name} comes before the {agent}"]
-        errors = [_error_line(error) for error in self.errors]
+        errors = self.error_lines
         reasons = [] if writer.name in _MAY_BE_INVALID else errors
         if self.location.plan_file.data is None:
             reasons = errors

@@ -15,6 +15,7 @@ from runcard.plans.ruby.rails import camelize
 from runcard.plans.ruby.routes import read_routes
 from runcard.plans.spec_contexts import contexts_of
 from runcard.plans.spec_kinds import SpecKind, kind_of
+from runcard.plans.spec_layout import max_line_length
 from runcard.plans.spec_skeleton import Skeleton, method_name
 from runcard.plans.spec_subject import FactoryLet, KnownFactories, SpecSubject, SubjectFacts, subject_of
 
@@ -43,7 +44,11 @@ class SkeletonBuilder:
         """The skeleton; raises DocumentError if the plan makes too many contexts."""
         contexts = contexts_of(self._data["characteristics"])
         subject = subject_of(self.target, self._subject_facts())
-        return Skeleton(self.target, contexts, subject, self._is_tagged, dict(self._traits(subject)))
+        return Skeleton(
+            *(self.target, contexts, subject, self._is_tagged, dict(self._traits(subject))),
+            origins=self._origins(subject),
+            width=max_line_length(self._root),
+        )
 
     def order(self) -> list[str]:
         """The methods of the class in the order of the source, as groups name them."""
@@ -103,6 +108,14 @@ class SkeletonBuilder:
         for match in reversed(match_traits(self._data)):
             if match.factory in lets and is_symbol(match.trait):
                 yield f"{match.characteristic}:{match.state}", (lets[match.factory], match.trait)
+
+    def _origins(self, subject: SpecSubject) -> dict[str, str]:
+        """What the variables of the method are assigned from; else the factories that make the objects."""
+        made = {
+            known.name: f"{known.build}(:{known.factory}), which has no trait for it"
+            for known in subject.factories
+        }
+        return {**made, **self._facts.assigned}
 
     # The project
 

@@ -25,6 +25,7 @@ from runcard.plans.ruby.spec_tree import (
 )
 from runcard.plans.spec_contexts import Context
 from runcard.plans.spec_groups import class_group, is_group_of_method, method_groups
+from runcard.plans.spec_layout import fitted
 from runcard.plans.spec_review import states_covered
 from runcard.plans.spec_skeleton import Skeleton, Traits, method_name
 
@@ -263,6 +264,11 @@ class _SpecMerger:
                 return inner
         return outer + self.unit
 
+    def width_of(self, line: str, indent: bytes) -> int:
+        """How long a line may be, before it is indented as the file is."""
+        levels = (len(line) - len(line.lstrip(" "))) // 2
+        return self._skeleton.width - len(indent) - levels * (len(self.unit) - 2)
+
     @property
     def unit(self) -> bytes:
         """One level of indentation in this file."""
@@ -315,7 +321,9 @@ def _block(merger: _SpecMerger, insertions: Sequence[LineInsertion], path: str) 
     texts: list[bytes] = []
     for insertion in insertions:
         indented = (
-            _indented(line, insertion.indent, merger.unit, lines.encoding, path) for line in insertion.lines
+            _indented(line, insertion.indent, merger.unit, lines.encoding, path)
+            for whole in insertion.lines
+            for line in fitted([whole], merger.width_of(whole, insertion.indent))
         )
         texts += [*([b""] if texts else []), *indented]
     if above.strip() and first.opening != first.before - 1:

@@ -21,6 +21,7 @@ from runcard.plans.ruby.spec_scope import SpecScope
 from runcard.plans.ruby.spec_tree import (
     CONTEXT,
     DESCRIBE,
+    EXPECTATION,
     HOOK,
     INCLUDE,
     IT,
@@ -236,7 +237,7 @@ def _parts(
     name: str, tops: Sequence[SpecNode], groups: list[SpecNode], names: StateNames, spec: SpecFile
 ) -> Iterator[_Part]:
     """The contexts and the examples that are not pending, in the order of the text; each once."""
-    unfilled = [line for line, _ in spec.placeholders]
+    unfilled = [line for line, text in spec.placeholders if text.startswith("{") or text == EXPECTATION]
     included = {part.name for part in spec.walk() if part.kind == INCLUDE}
     skipped = [part for part in spec.walk() if _is_skipped(part)]
     running = [top for top in tops if not any(part.line <= top.line <= part.end_line for part in skipped)]

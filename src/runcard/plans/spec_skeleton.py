@@ -1,19 +1,22 @@
 """The text of a skeleton: Ruby with a context for each state and an example for each combination.
 
-What must be filled in is a comment with a placeholder in braces. An example without expectations is skipped, so that it
+What must be filled in is a comment that says what to do. An example without expectations is skipped, so that it
 does not pass by accident. Whatever the plan contains, the text is valid Ruby.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.plans.ruby.quoting import constant, quoted
-from runcard.plans.ruby.spec_tree import TAG
+from runcard.plans.ruby.spec_tree import EXPECTATION, TAG
 from runcard.plans.spec_contexts import Context
+from runcard.plans.spec_layout import DEFAULT_WIDTH, fitted
 from runcard.plans.spec_subject import FactoryLet, SpecSubject
 
+_ROOT = re.compile(r"@?\w+")  # of an expression: the variable that it starts with
 Traits = tuple[tuple[FactoryLet, tuple[str, ...]], ...]  # of the lets that the contexts above set
 
 
@@ -26,10 +29,21 @@ class Skeleton:
     subject: SpecSubject
     is_tagged: bool = True
     traits: Mapping[str, tuple[FactoryLet, str]] = field(default_factory=dict)  # by the tag of a context
+    origins: Mapping[str, str] = field(
+        default_factory=dict
+    )  # code that makes an object, by the name of its variable
+    width: int = DEFAULT_WIDTH
 
     def file(self, requires: Iterable[str]) -> bytes:
         """The text of a new spec."""
-        lines = ["# frozen_string_literal: true", "", *requires, "", *self.class_group(), ""]
+        lines = [
+            "# frozen_string_literal: true",
+            "",
+            *requires,
+            "",
+            *fitted(self.class_group(), self.width),
+            "",
+        ]
         return "\n".join(lines).encode()
 
     def class_group(self) -> list[str]:
@@ -50,16 +64,26 @@ class Skeleton:
     def context(self, context: Context, traits: Traits = ()) -> list[str]:
         """The group of a state; `traits` are those of the contexts around it."""
         tag = f", {TAG}: {quoted(context.tag)}" if self.is_tagged else ""
-        lines = [f"context {quoted(context.description)}{tag} do", f"  # {{SETUP_CODE}} {_setup(context)}"]
+        lines = [f"context {quoted(context.description)}{tag} do"]
         traits = self.traits_in(context, traits)
         if context.tag in self.traits:
             factory_let, names = traits[-1]
             lines.append(f"  {factory_let.line(names)}")
+        else:
+            lines.append(f"  # TODO: set up {_setup(context)}{self._origin(context)}")
         for child in context.children:
             lines += ["", *_indented(self.context(child, traits))]
         if not context.children:
             lines += ["", *_indented(_example())]
         return [*lines, "end"]
+
+    def _origin(self, context: Context) -> str:
+        """Where the object comes from that a state is about: an assignment, or a factory."""
+        setup = context.characteristic.get("setup")
+        source = setup.get("source") if isinstance(setup, dict) else None
+        root = _ROOT.match(source) if isinstance(source, str) else None
+        origin = self.origins.get(root[0]) if root else None
+        return f"; {root[0]} is {printable(origin)}" if root and origin else ""
 
     def traits_in(self, context: Context, traits: Traits) -> Traits:
         """The traits that hold in a context: those around it and its own, which is last."""
@@ -99,7 +123,7 @@ def _setup(context: Context) -> str:
 def _example() -> tuple[str, ...]:
     return (
         "it 'behaves as expected' do",
-        "  # {EXPECTATION} TODO: describe the expected result, here and in the name of the example",
+        f"  # {EXPECTATION}",
         "  skip 'no expectation yet'",
         "end",
     )

@@ -5,10 +5,11 @@ source does not tell is a placeholder.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runcard.encoding import JsonObject
+from runcard.plans.analysis.phrases import article
 from runcard.plans.ruby.definitions import CLASS, INSTANCE, PUBLIC, TOP
 from runcard.plans.ruby.method_facts import MethodFacts, PublicCaller
 from runcard.plans.ruby.quoting import call, constant
@@ -22,7 +23,6 @@ _RESERVED = re.compile(  # not allowed as the name of a let: words of Ruby and R
     "|hash|host_class|initialize|instance|is_expected|method|object_id|pending|raise|result|send|skip|subject|to_s"
 )
 _POLICY_PARAMETERS = (Parameter("user"), Parameter("record"))
-_COMMON_SETUP = "# {COMMON_SETUP} what all examples need"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class _SubjectBuilder:
         elif self._method.visibility != PUBLIC:
             yield self._private_comment(method, method_type)
             if not self._method.callers:
-                yield f"subject(:result) {{ nil }} # {{CALL}} a public method that leads to {_signed(method, method_type)}"
-                yield _COMMON_SETUP
+                yield f"subject(:result) {{ nil }} # TODO: call a public method that leads to {_signed(method, method_type)}"
                 return
             callee = self._nearest_caller()
         if self._facts.kind is SpecKind.REQUEST and callee.method_type == INSTANCE:
@@ -138,14 +137,12 @@ class _SubjectBuilder:
         else:
             receiver = "described_class"
         yield f"subject(:result) {{ {receiver}{call(name, arguments)}{ending} }}"
-        yield ""
-        yield from (*setup, *self._argument_lets(), _COMMON_SETUP)
+        yield from _set_apart((*setup, *self._argument_lets()))
 
     def _function(self, name: str, arguments: list[str]) -> Iterator[str]:
         """A method outside of any class."""
         yield f"subject(:result) {{ {call(name, arguments).removeprefix('.')} }}"
-        yield ""
-        yield from (*self._argument_lets(), _COMMON_SETUP)
+        yield from _set_apart(self._argument_lets())
 
     def _mailer(self) -> str:
         if not self._method.reads_params:
@@ -178,16 +175,16 @@ class _SubjectBuilder:
     def _host_class(self) -> str:
         name = constant(self._class_name)
         if self._facts.host is not None:
-            return f"let(:host_class) {{ {self._facts.host} }} # {{HOST}} a class that includes {self._class_name}"
+            return f"let(:host_class) {{ {self._facts.host} }} # includes {self._class_name}"
         base = self._facts.kind.host_base
         if base is None:
             return f"let(:host_class) {{ Class.new {{ include {name} }} }}"
         about = (
-            "needs a table: set table_name"
+            "set the table_name of a table that has what the module needs"
             if base == "ApplicationRecord"
-            else "or a controller of the project"
+            else "include the module in a controller of the project, if it needs one"
         )
-        return f"let(:host_class) {{ Class.new({base}) {{ include {name} }} }} # {{HOST}} {about}"
+        return f"let(:host_class) {{ Class.new({base}) {{ include {name} }} }} # TODO: {about}"
 
     # Requests
 
@@ -195,8 +192,7 @@ class _SubjectBuilder:
         route = self._facts.routes.get(action)
         yield "subject(:result) do"
         if route is None:
-            about = f"the method and the path of the route to {self._class_name}#{action}"
-            yield f"  get '/', params: params # {{REQUEST}} {about}"
+            yield f"  get '/', params: params # TODO: request the route to {self._class_name}#{action}"
         else:
             self._names += [name for name in route.parameters if name not in self._names]
             yield f"  {route.verb} {route.path_code}, params: params"
@@ -204,8 +200,7 @@ class _SubjectBuilder:
         yield "end"
         yield ""
         yield from self._argument_lets()
-        yield "let(:params) { {} } # {ARGUMENT} TODO: pass the parameters of the request"
-        yield _COMMON_SETUP
+        yield "let(:params) { {} } # TODO: pass the parameters of the request"
 
     # Arguments
 
@@ -224,8 +219,16 @@ class _SubjectBuilder:
         for name in self._names:
             factory = self._facts.factories.by_name.get(name)
             value = "{}" if name == "params" else "nil"
-            made = self._with_factory(name, factory) if factory else f"let(:{name}) {{ {value} }}"
-            yield f"{made} # {{ARGUMENT}} TODO: pass a value for {name}"
+            if factory:
+                yield self._with_factory(name, factory)
+            else:
+                yield f"let(:{name}) {{ {value} }} # TODO: pass {article(name.replace('_', ' ').strip() or name)}"
+
+
+def _set_apart(lines: Iterable[str]) -> list[str]:
+    """Lines with a blank one above, if there are any."""
+    listed = list(lines)
+    return ["", *listed] if listed else []
 
 
 def _signed(method: str, method_type: str) -> str:

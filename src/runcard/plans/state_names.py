@@ -73,7 +73,17 @@ _EXPANDED |= {
     "won't": "will not",
 }
 _EXPANDED |= {"cannot": "can not", "couldn't": "could not", "there's": "there is", "it's": "it is"}
+_CAMEL_CASE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]*)+\b", re.ASCII)
 _OPPOSITE = re.compile(r"(?:un|in|im|ir|dis|non)(\w{3,})")
+_PAIRED = {  # the other word of a pair, of which a state has one
+    "outside": ("inside", "within"),
+    "inside": ("outside",),
+    "within": ("outside",),
+    "offline": ("online",),
+    "disabled": ("enabled",),
+    "hidden": ("visible",),
+}
+_ARTICLES = frozenset({"a", "an", "the"})
 _STOPS = frozenset(",;:(/")
 _MAX_EXTRA = 1  # words that a clause without the subject may have besides those of the state
 _MIN_WORD = 3  # letters of a word that may stand without its subject
@@ -104,21 +114,31 @@ class StateNames:
 
     def __init__(self, characteristics: Sequence[JsonObject]) -> None:
         patterns = [pattern for each in characteristics for pattern in _patterns(each)]
+        self._known = {word for each in patterns for word in (*each.predicate, *each.subject)}
         shared = [(pattern.predicate, pattern.negative) for pattern in patterns]
         self._patterns = [
             pattern if shared.count((pattern.predicate, pattern.negative)) == 1 else _not_sole(pattern)
             for pattern in patterns
         ]
 
+    def _joined(self, text: str) -> str:
+        """A description with the names in camel case that a state has as one word: `WhatsApp` for `whatsapp`."""
+        return _CAMEL_CASE.sub(
+            lambda match: match[0].lower() if match[0].lower() in self._known else match[0], text
+        )
+
     def in_context(self, text: str) -> set[tuple[str, str]]:
         """The states that the description of a group is about."""
+        text = self._joined(text)
         exact = _significant(text)
         known = {(each.name, each.state) for each in self._patterns if exact in each.exact}
         return known or self._in_clauses(list(clauses(text)))
 
     def in_example(self, text: str) -> set[tuple[str, str]]:
         """The states in the condition of an example: "returns nil when the user is inactive"."""
-        return self._in_clauses([clause for clause in clauses(text) if clause.link in _OF_EXAMPLES | {"or"}])
+        return self._in_clauses(
+            [clause for clause in clauses(self._joined(text)) if clause.link in _OF_EXAMPLES | {"or"}]
+        )
 
     def _in_clauses(self, parts: list[DescriptionClause]) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
@@ -195,6 +215,9 @@ def _base(token: str, bases: frozenset[str]) -> tuple[str, bool]:
         return "present", True
     if token in _PRESENT:
         return "present", False
+    for positive in _PAIRED.get(token, ()):
+        if positive in bases:
+            return positive, True
     match = _OPPOSITE.fullmatch(token)
     if match is not None and _singular(match[1]) in bases:
         return _singular(match[1]), True
@@ -245,11 +268,13 @@ def _singular(word: str) -> str:
 
 def _is_about(clause: DescriptionClause, pattern: StatePattern) -> bool:
     bases = frozenset({*pattern.predicate, *pattern.subject})
-    tokens = [_base(token, bases) for token in clause.tokens]
+    tokens = [_base(token, bases) for token in clause.tokens if token not in _ARTICLES]
     if pattern.predicate == ("present",) and pattern.subject:
         presence = _presence(clause, pattern, tokens)
         if presence is not None:
             return presence == pattern.negative
+    if pattern.predicate == ("empty",) and pattern.subject and _presence(clause, pattern, tokens):
+        return not pattern.negative
     at = _position([word for word, _ in tokens], pattern.predicate)
     if at is None:
         return False
@@ -281,7 +306,7 @@ def _is_said_of(
     clause: DescriptionClause, pattern: StatePattern, tokens: list[tuple[str, bool]], at: int, last: int
 ) -> bool:
     """Whether the words of a state are said of its subject, or can be said of nothing else."""
-    after = next((word for word, _ in tokens[last:] if word and word not in {"a", "an", "the"}), "")
+    after = next((word for word, _ in tokens[last:] if word), "")
     before = [word for word, _ in tokens[:at] if word and word not in _FILLERS]
     if _has_subject(clause, pattern):
         head = pattern.subject[-1]
@@ -316,9 +341,12 @@ def _presence(
         return negative
     if clause.link == "without" and phrase and phrase[-1] == head and len(phrase) <= len(pattern.subject) + 1:
         return not negative
-    if negative and words_only == [head]:
-        return True
-    return None
+    if words_only[-1:] != [head] or kept[-2:-1] != [("", True)]:
+        return None
+    is_said = words_only == [head] or not {"has", "have"}.isdisjoint(clause.tokens)
+    return (
+        True if is_said and set(words_only) <= {*pattern.subject, "it"} else None
+    )  # "message has no content"
 
 
 def _phrase_length(tokens: list[str]) -> int:

@@ -27,6 +27,10 @@ def plan(project: RubyProject, characteristics: list[Fields], known: Fields, **c
     return data
 
 
+def paid(setup: Fields) -> Fields:
+    return characteristic("paid", "binary", ["paid", "unpaid"], setup=setup)
+
+
 @pytest.mark.parametrize(
     ("trait", "is_match"),
     [
@@ -93,6 +97,11 @@ def test_a_trait_says_that_something_is_there(
             {"way": ["bank"]},
         ),
         (characteristic("call", "binary", ["ok", "failed"], setup={"type": "exception"}), [], {}),
+        (paid({"type": "argument", "class": None, "source": "order.paid?"}), [], {"paid": ["unpaid"]}),
+        (paid({"type": "argument", "class": None, "source": "gateway.paid?"}), [], {}),
+        (paid({"type": "method", "class": None, "source": "paid?(order)"}), [], {}),
+        (paid({"type": "model", "class": "Shop::Order", "source": "buyer.x"}), [], {"paid": ["unpaid"]}),
+        (paid({"type": "attribute", "class": "Checkout", "source": "@order"}), [], {"paid": ["unpaid"]}),
     ],
 )
 def test_what_an_object_has_without_a_trait_is_not_missed(
@@ -111,16 +120,16 @@ def test_what_could_be_better_is_told_and_kept_and_nothing_else_changes(
             characteristic("way", "enum", ["card", "cash", "bank"]),
             characteristic("user", "binary", ["present", "absent"]),
         ],
-        factories(order=["card", "cash", "old"]),
+        factories(order=["card", "cash", "old"]),  # :old sets up nothing that the plan names
     )
-    project.add(SPEC, b"let(:order) { create(:order, :card) }\nlet(:x) { build_stubbed :order, :cash }\n")
-    project.add("spec/factories/orders.rb", b"trait :old\n")
+    project.add(SPEC, b"let(:order) { create(:order, :card) }\nlet(:x) { build_stubbed :order }\n")
+    project.add("spec/factories/orders.rb", b"trait :cash\n")
     done = cli("plan", "optimize", project.source, "--json")
     assert done.code == 2
     said = json.loads(done.out)
     assert said["strategy"] == "build_stubbed"
     assert said["missing"] == {"way": ["bank"], "user": ["absent"]}
-    assert said["unused"] == [{"factory": "order", "trait": "old"}]
+    assert said["unused"] == [{"factory": "order", "trait": "cash"}]
     assert said["other_strategy"] == [{"line": 1, "strategy": "create", "factory": "order"}]
     assert [(match["state"], match["trait"]) for match in said["matches"]] == [
         ("card", "card"),
@@ -157,6 +166,19 @@ def test_tests_that_store_their_objects_use_create(cli: Cli, project: RubyProjec
     assert done.err.splitlines() == [
         f"Warning: {project.source}: line 2 of the spec: build_stubbed(:b) in a test that should use create"
     ]
+
+
+def test_objects_of_the_examples_for_other_methods_do_not_matter(cli: Cli, project: RubyProject) -> None:
+    plan(project, [characteristic("user", "binary", ["present", "absent"])], {})
+    project.add(
+        SPEC,
+        b"RSpec.describe Billing::Invoice do\n"
+        b"  let(:a) { create(:a) }\n"
+        b"  describe('#other') { it { create(:b) } }\n"
+        b"  describe('#total') { it { create(:c) } }\nend\n",
+    )
+    done = cli("plan", "optimize", project.source, "--json")
+    assert [call["line"] for call in json.loads(done.out)["other_strategy"]] == [2, 4]
 
 
 def test_nothing_to_do_is_exit_0_and_the_turn_is_the_polishers(cli: Cli, project: RubyProject) -> None:

@@ -279,7 +279,7 @@ def test_models_concerns_controllers_jobs_mailers_and_policies_in_rails(cli: Cli
         in texts["requests/customers_spec.rb"]
     )
     assert "let(:instance) { build_stubbed(:customer, :inactive) }" in texts["models/customer_spec.rb"]
-    assert "let(:host_class) { Post } # {HOST}" in texts["models/concerns/taggable_spec.rb"]
+    assert "let(:host_class) { Post } # includes Taggable" in texts["models/concerns/taggable_spec.rb"]
     assert "described_class.perform_now(customer)" in texts["jobs/sync_job_spec.rb"]
     assert "described_class.welcome(customer).deliver_now" in texts["mailers/customer_mailer_spec.rb"]
     assert "described_class.with(params).reminder.deliver_now" in texts["mailers/customer_mailer_spec.rb"]

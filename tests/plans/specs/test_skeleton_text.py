@@ -46,22 +46,21 @@ def test_a_skeleton_reads_like_this() -> None:
         "    subject(:result) { instance.process }\n"
         "\n"
         "    let(:instance) { described_class.new }\n"
-        "    # {COMMON_SETUP} what all examples need\n"
         "\n"
         "    context 'when user is authenticated' do\n"
-        "      # {SETUP_CODE} user_authenticated: authenticated\n"
+        "      # TODO: set up user_authenticated: authenticated\n"
         "\n"
         "      it 'behaves as expected' do\n"
-        "        # {EXPECTATION} TODO: describe the expected result, here and in the name of the example\n"
+        "        # TODO: describe the expected result\n"
         "        skip 'no expectation yet'\n"
         "      end\n"
         "    end\n"
         "\n"
         "    context 'when user is not authenticated' do\n"
-        "      # {SETUP_CODE} user_authenticated: not_authenticated\n"
+        "      # TODO: set up user_authenticated: not_authenticated\n"
         "\n"
         "      it 'behaves as expected' do\n"
-        "        # {EXPECTATION} TODO: describe the expected result, here and in the name of the example\n"
+        "        # TODO: describe the expected result\n"
         "        skip 'no expectation yet'\n"
         "      end\n"
         "    end\n"
@@ -85,10 +84,10 @@ def test_what_the_method_and_the_instance_need_are_lets() -> None:
     written = text([], call)
     assert "{ instance.process(amount, class: class_argument) }" in written
     assert "{ described_class.new(amount, argument_3) }" in written
-    assert [line.split()[0] for line in written.splitlines() if "{ARGUMENT}" in line] == [
-        "let(:amount)",
-        "let(:class_argument)",
-        "let(:argument_3)",
+    assert [line.strip() for line in written.splitlines() if "TODO: pass" in line] == [
+        "let(:amount) { nil } # TODO: pass an amount",
+        "let(:class_argument) { nil } # TODO: pass a class argument",
+        "let(:argument_3) { nil } # TODO: pass an argument 3",
     ]
 
 
@@ -109,8 +108,8 @@ def test_what_the_plan_knows_about_a_setup_is_told() -> None:
     each = characteristic(
         "amount", "range", ["large", "small"], setup=setup, threshold_value=10, threshold_operator=">="
     )
-    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, threshold >= 10\n" in text([each])
-    assert "# {SETUP_CODE} a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
+    assert "# TODO: set up amount: large, by attribute Invoice paid_at, threshold >= 10\n" in text([each])
+    assert "# TODO: set up a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
 
 
 def _spoken(name: str, states: list[str]) -> list[Fields]:

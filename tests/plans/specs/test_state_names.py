@@ -88,3 +88,32 @@ def test_a_context_that_ends_with_a_call_is_not_the_group_of_a_method(tmp_path: 
     spec = tmp_path / "cart_spec.rb"
     spec.write_text("describe Cart do\n  context 'when total is above cart.limit' do\n  end\nend\n")
     assert not is_of_method(read_spec(str(spec)).parts[0].children[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("when the channel is WhatsApp", {"whatsapp"}),
+        ("when the channel is not WhatsApp", set()),
+        ("with a WhatsApp channel", {"whatsapp"}),
+        ("when the message has no content", {"absent"}),
+        ("when the channel has no content", set()),
+        ("when the message has no content type", set()),
+        ("when the message has no items", {"empty"}),
+        ("when items are empty", {"empty"}),
+        ("with items", {"filled"}),
+        ("when it is outside the messaging window", {"late"}),
+        ("when it is within the messaging window", {"in_time"}),
+        ("when it is not within the messaging window", {"late"}),
+    ],
+)
+def test_descriptions_name_states_in_other_words(text: str, states: set[str]) -> None:
+    names = StateNames(
+        [
+            worded("channel", "channel", whatsapp="is Whatsapp", email="is email"),
+            worded("content", "message content", given="is present", absent="is absent"),
+            worded("items", "message items", filled="are present", empty="are empty"),
+            worded("window", "", in_time="`within_messaging_window?`", late="not `within_messaging_window?`"),
+        ]
+    )
+    assert {state for _, state in names.in_context(text)} == states

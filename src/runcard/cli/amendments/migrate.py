@@ -1,5 +1,6 @@
 """runcard migrate"""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from runcard.cli.batch import Batch
     from runcard.operations.amendments.document_migration import Migrated
+
+_INDEX = re.compile(r"/[0-9]+(?=/|$)")  # of an element, in a JSON pointer
 
 
 @click.command("migrate")
@@ -141,10 +144,17 @@ def _show(migrated: "Migrated", *, dry_run: bool, to_stdout: bool) -> None:
 
 
 def _warn(batch: "Batch", migrated: "Migrated") -> None:
-    """List what was lost."""
+    """Say once what was lost; the same field of several elements is named once, with their number."""
+    fields: dict[str, list[str]] = {}
     for pointer in migrated.dropped:
+        fields.setdefault(_INDEX.sub("/*", pointer), []).append(pointer)
+    if fields:
+        dropped = ", ".join(
+            f"{field} ({len(pointers)} times)" if len(pointers) > 1 else pointers[0]
+            for field, pointers in fields.items()
+        )
         batch.warn(
-            f"{migrated.path}: dropped {pointer}, which {migrated.kind} {migrated.target} does not have"
+            f"{migrated.path}: dropped {dropped}, which {migrated.kind} {migrated.target} does not have"
         )
     for note in migrated.notes:
         batch.warn(f"{migrated.path}: {note}")

@@ -44,7 +44,7 @@ def command(
 
     def work(source: str) -> "BeginCheck":
         check = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
-        for reason in check.missing:
+        for reason in check.reasons:
             batch.complain(f"{source}: the {agent} cannot begin: {reason}", _hint(check, source))
         return check
 
@@ -55,6 +55,8 @@ def command(
 def _hint(check: "BeginCheck", source: str) -> str | None:
     from runcard.files import printable  # noqa: PLC0415
 
+    if check.plan.errors and not check.ready:
+        return f"to see all errors: runcard plan validate {printable(source)}"
     if check.waits_for is None:
         return None
     if check.waits_for in _AGENT_COMMANDS:

@@ -25,6 +25,14 @@ class BeginCheck:
         return not self.missing
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is missing, in short: of the errors of an invalid plan the first, and the number of the others."""
+        errors = [reason for reason in self.missing if reason in self.plan.error_lines]
+        if len(errors) < 2:
+            return self.missing
+        return (f"{errors[0]} (and {len(errors) - 1} more)",)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         is_first = predecessor(agent_named(self.agent)) is None
         stale = [] if self.fresh or is_first or not self.plan.exists else stale_warnings(self.plan.location)

@@ -16,13 +16,11 @@ from runcard.plans.spec_paths import spec_of
 from runcard.plans.spec_skeleton import method_name
 
 PLACEHOLDERS = {
-    "{COMMON_SETUP}": "what all examples need: replace it with code, or delete the line",
-    "{ARGUMENT}": "a value for a parameter: replace nil in the let",
-    "{SETUP_CODE}": "the setup of a state: a let, a trait or a stub that puts the object into this state",
-    "{CALL}": "a call of a public method that leads to a private one: replace nil in the subject",
-    "{REQUEST}": "a request: replace its method and its path by those of the route",
-    "{HOST}": "a class that includes the module: replace it, or give it what the module needs",
-    "{EXPECTATION}": "what happens: an expectation, and a name for the example that says it",
+    "TODO: pass": "a value for a parameter: replace nil in the let",
+    "TODO: set up": "the setup of a state: a let, a trait or a stub that puts the object into this state",
+    "TODO: call": "a call of a public method that leads to a private one: replace nil in the subject",
+    "TODO: request": "a request: replace its method and its path by those of the route",
+    "TODO: describe the expected result": "what happens: an expectation, and a name for the example that says it",
 }
 
 

@@ -1,7 +1,7 @@
 """The factory optimizer: compares the states of a plan with the traits of its factories, and checks its spec's strategy."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,10 +10,12 @@ from runcard.errors import RuncardError
 from runcard.files import FileKind, json_name, walk
 from runcard.plans.agent_reports import AgentReport
 from runcard.plans.agents import AGENTS
-from runcard.plans.factory_traits import TraitMatch, all_traits, match_traits, missing_traits, strategy
+from runcard.plans.factory_traits import TraitMatch, factories_of, match_traits, missing_traits, strategy
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef
 from runcard.plans.ruby.factory_usage import FactoryCall, factory_calls, symbols
+from runcard.plans.ruby.spec_tree import read_spec
+from runcard.plans.spec_groups import is_group_of_method, is_of_method
 from runcard.plans.spec_paths import spec_of
 
 _AGENT = AGENTS["factory-optimizer"]
@@ -73,15 +75,15 @@ def optimize(path: str, *, root: str | None = None, method_ref: MethodRef | None
     plan.check_handover(_AGENT)
     data = plan.to_latest()
     matches = match_traits(data)
-    has_factories = bool(data.get("factories_detected"))
+    factories = factories_of(data)
     result = FactoryAdvice(
         plan,
         strategy(data),
         matches,
-        missing_traits(data, matches) if has_factories else {},
-        list(_unused(plan, data)),
+        missing_traits(data, matches) if factories else {},
+        list(_unused(plan, {(match.factory, match.trait): None for match in matches})),
         _other_strategy(plan, data),
-        (*plan.warnings, *plan.missing(_AGENT.name), *_no_factories(data, has_factories=has_factories)),
+        (*plan.warnings, *plan.missing(_AGENT.name), *_no_factories(data, has_factories=bool(factories))),
     )
     _write(plan, result.advice)
     return result
@@ -94,9 +96,8 @@ def _no_factories(data: JsonObject, *, has_factories: bool) -> list[str]:
     )
 
 
-def _unused(plan: Plan, data: JsonObject) -> Iterator[tuple[str, str]]:
-    """The traits that no spec uses."""
-    traits = list(all_traits(data))
+def _unused(plan: Plan, traits: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The traits, of those that set up states of the plan, that no spec uses."""
     if not traits:
         return
     used: set[str] = set()
@@ -118,11 +119,20 @@ def _specs(root: str) -> Iterator[str]:
 
 
 def _other_strategy(plan: Plan, data: JsonObject) -> list[FactoryCall]:
-    """Calls in the plan's spec, if it exists, that use another strategy than the test level needs."""
+    """Calls in the plan's spec that use another strategy than the test level needs; not those for other methods."""
     expected = strategy(data)
     with suppress(RuncardError):
-        spec = os.path.join(plan.location.project.root, spec_of(plan))
-        return [call for call in factory_calls(spec) if call.strategy != expected]
+        path = os.path.join(plan.location.project.root, spec_of(plan))
+        others = [
+            range(part.line, part.end_line + 1)
+            for part in read_spec(path).walk()
+            if is_of_method(part) and not is_group_of_method(part.name, data["target"])
+        ]
+        return [
+            call
+            for call in factory_calls(path)
+            if call.strategy != expected and not any(call.line in lines for lines in others)
+        ]
     return []
 
 

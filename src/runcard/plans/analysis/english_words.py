@@ -40,7 +40,7 @@ ADJECTIVES = frozenset(
     ready real recent red remote required rich right round safe same secondary secret secure seen sent serious
     set shallow short shown shut sick silent simple single skipped slow small smart soft sold solid sorry
     special spent stale static stopped strict strong stuck sure suspicious taken tall temporary thin tight tiny
-    told top total true typical ugly unique unknown unpaid unsafe up upcoming urgent valid vip visible void weak
+    told top true typical ugly unique unknown unpaid unsafe up upcoming urgent valid vip visible void weak
     weird welcome wet white whole wide wild withdrawn written wrong young zero""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 NOUNS = frozenset(  # that look like adjectives

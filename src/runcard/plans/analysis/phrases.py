@@ -5,9 +5,11 @@ include x". Only the words of names are known, so words are told apart by lists 
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUN_VERBS, NOUNS, ROLES, VERBS
+from runcard.plans.ruby.inflections import singular
 
 _MODALS = {
     "can": "cannot",
@@ -88,6 +90,7 @@ _ACTS = {
 }
 _ACTS |= {"register", "remove", "save", "send", "subscribe", "submit", "sync", "validate"}
 _COUNTS = {"one": "one element", "many": "several elements"}
+_ELEMENTS = {"first", "last"}
 _KEY_PREDICATES = {"key", "has_key"}
 
 
@@ -97,6 +100,24 @@ class Phrases(NamedTuple):
     subject: str
     positive: str
     negative: str
+
+
+def scoped_noun(words: Sequence[str]) -> str:
+    """A chain of calls with scopes as a noun phrase: `messages.incoming.last` is the "last incoming message".
+
+    Empty if the last calls are neither `first` or `last` nor adjectives that follow a plural.
+    """
+    element = words[-1] if words and words[-1] in _ELEMENTS else ""
+    scopes = list(words[:-1] if element else words)
+    adjectives: list[str] = []
+    while len(scopes) > 1 and _is_adjective(scopes[-1]):
+        adjectives.insert(0, scopes.pop())
+    if not scopes or not is_plural(scopes[-1]) or not (element or adjectives):
+        return ""
+    noun = singular(scopes[-1]) if element else scopes[-1]
+    owner = " ".join(scopes[:-1])
+    phrase = " ".join(filter(None, (element, *adjectives, noun))).replace("_", " ")
+    return f"{phrase} of {owner.replace('_', ' ')}" if owner else phrase
 
 
 def is_plural(noun: str) -> bool:
@@ -383,11 +404,7 @@ def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
         no = "not" if _is_adjective(words[1]) and len(words) == 2 else "no"
         return f"{has} {rest}", f"{has} {no} {rest}"
     verb = verb_of(first)
-    if (
-        verb is not None
-        and not (_is_adjective(first) and first != verb)
-        and (first not in ADJECTIVES or rest)
-    ):
+    if verb is not None and first not in ADJECTIVES and not (_is_adjective(first) and first != verb):
         does = "do" if is_many else "does"
         return f"{verb if is_many else third(verb)} {rest}".strip(), f"{does} not {verb} {rest}".strip()
     return _being_phrase(words, subject)

@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from runcard.plans.analysis.phrases import PREPOSITIONS
+from runcard.plans.analysis.phrases import PREPOSITIONS, scoped_noun
 from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 LONGEST_NAME = 60
 _NOT_NOUNS = {"splat_argument", "hash_splat_argument", "pair", "lambda"}
 _MOST_WORDS = 3  # of an argument in a name
+_CHAIN = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+", re.ASCII)  # of calls without arguments
 _BLANKS = re.compile(r"\s+")
 _KEY = re.compile(r"""\[(?::(\w+)|['"](\w+)['"])\]""")  # `[:id]` and `["id"]` are the same
 _TRY = re.compile(r"\.try\(:(\w+)\)")
@@ -67,7 +68,10 @@ def noun_phrase(code: Code, node: Node) -> str:
     if node.type == "self":
         return "it"
     is_code = len(text) <= LONGEST_CODE and _is_code(code, node)
-    return text if is_code else without_repetition(name_of(code, node).replace("_", " "))
+    if is_code:
+        return text
+    scoped = scoped_noun(text.split(".")) if _CHAIN.fullmatch(text) else ""
+    return without_repetition(scoped or name_of(code, node).replace("_", " "))
 
 
 def without_repetition(words: str) -> str:

@@ -17,6 +17,7 @@ from runcard.plans.ruby.targets import Parameter, parameters_of
 
 _MAX_CALLERS = 5
 _MAX_ANCESTORS = 5
+_MAX_ASSIGNED = 80  # characters
 _NO_HOOKS = {"private", "protected", "public", "private_class_method", "module_function", "helper_method"}
 _NO_HOOKS |= {"alias_method", "attr_reader", "attr_writer", "attr_accessor", "delegate", "memoize"}
 _ACTION_HOOK = re.compile(r"(?:prepend_|append_)?(?:before|after|around)_action")
@@ -57,6 +58,9 @@ class MethodFacts:
     is_for_including_class: bool = False  # a class method that a concern gives to the classes that include it
     has_class_twin: bool = False  # a private copy of a class method, made by `module_function`
     reads_params: bool = False  # it uses `params`
+    assigned: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what variables of the method are assigned from
     methods: tuple[MethodKey, ...] = ()  # all methods of the class, in the order of the text
 
 
@@ -93,6 +97,7 @@ def read_method_facts(path: str, root: str, class_name: str, method: str, method
         and definition.visibility.get((method, CLASS), PUBLIC) == PUBLIC
         and definition.methods.get((method, CLASS)) == definition.methods.get(key),
         node is not None and "params" in _called(code, node),
+        _assigned(code, node) if node is not None else {},
         tuple(sorted(definition.methods, key=lambda each: definition.methods[each])),
     )
 
@@ -177,6 +182,26 @@ class _ClassNodes:
             if f":{method}" in texts and word not in _NO_HOOKS:
                 found[f"{word} :{method}"] = None
         yield from list(found)[:_MAX_CALLERS]
+
+
+def _assigned(code: Code, method: Node) -> dict[str, str]:
+    """The code that a variable is assigned from, of those that are assigned once and on one line."""
+    found: dict[str, list[str]] = {}
+    waiting = list(method.named_children)
+    while waiting:
+        node = waiting.pop()
+        waiting += node.named_children
+        left, right = field_of(node, "left"), field_of(node, "right")
+        if node.type not in {"assignment", "operator_assignment"} or left is None or right is None:
+            continue
+        if left.type in {"identifier", "instance_variable"}:
+            is_plain = node.type == "assignment"
+            found.setdefault(code.text_of(left), []).append(code.text_of(right) if is_plain else "")
+    return {
+        name: texts[0]
+        for name, texts in found.items()
+        if len(texts) == 1 and 0 < len(texts[0]) <= _MAX_ASSIGNED and "\n" not in texts[0]
+    }
 
 
 def _names(value: object) -> list[object] | None:

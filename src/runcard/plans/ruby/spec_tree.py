@@ -31,7 +31,11 @@ _WORDS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.it
 _PLURALS = {DESCRIBE: "describes", CONTEXT: "contexts", IT: "its", LET: "lets", HOOK: "hooks"}
 _PLAIN = re.compile(r"\\(['\\])")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "e": "\x1b", "0": "\0", "a": "\a", "b": "\b"}
-_PLACEHOLDER = re.compile(r"\{[A-Z][A-Z_]+\}")
+EXPECTATION = "TODO: describe the expected result"  # in an example of a skeleton
+_PLACEHOLDER = re.compile(  # those of earlier skeletons are in braces
+    r"\{[A-Z][A-Z_]+\}"
+    rf"|{EXPECTATION}|TODO: (?:set up|pass|request the route to|call a public method that leads to)\b"
+)
 _SKIPS = frozenset({"skip", "pending"})
 _TRUE = frozenset({"true", "string", "simple_symbol"})
 _MAX_DEPTH = 100
