@@ -95,7 +95,7 @@ def records(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> dict[s
         ("log-metric accuracy 0.9", 1, ["run -- runcard log-metric accuracy 0.9"]),
         ("session log a", 1, ["session start team-1"]),
         ("archive", 64, ["archive --older-than 30d"]),
-        ("query", 64, ["query 'SELECT model, sum(cost_usd) FROM v1_runs GROUP BY model'"]),
+        ("query", 64, ["query 'SELECT model, sum(cost_usd) FROM v1_counted_usage GROUP BY model'"]),
         ("query nosuch", 64, ["query --views"]),
         ("whence", 64, ["whence --help"]),
         ("demo /etc/hostname", 1, ["demo runcard-demo-2"]),

@@ -164,6 +164,14 @@ def test_a_session_of_a_program_that_was_killed_is_closed_with_its_files(
     assert len(list((here / "artifacts").glob("2*/instances/*/workspace/thesis.txt"))) == 1
 
 
+def test_a_clone_with_nothing_but_an_open_session_is_named(here: Path, planted: Path) -> None:
+    """Git keeps no empty folders: such a store has no `.runcard`."""
+    shutil.rmtree(here / "artifacts/.runcard", ignore_errors=True)
+    assert os.listdir(here / "artifacts") == [planted.parent.name]
+    (warning,) = (warning for warning in doctor().warnings() if "team-1" in warning.message)
+    assert "runcard close --trust artifacts/.open/team-1" in str(warning.hint)
+
+
 def test_without_a_key_a_session_says_so_at_its_start(
     cli: Cli, here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

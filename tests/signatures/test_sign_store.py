@@ -250,6 +250,24 @@ def test_a_signed_ledger_is_required_of_a_record_alone(
         assert (code, "there is no ledger here that could be signed" in said) == (1, True), said
 
 
+def test_a_signed_ledger_is_that_of_its_archives_too(
+    cli: Cli, store: Path, here: Path, signers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in runs_of(store):
+        assert cli("sign", run, "--key", "alice").code == 0
+    assert cli("archive", runs_of(store)[0]).code == 0
+    (archive,) = store.glob("archive/*/*.tar.gz")
+    monkeypatch.chdir(here)
+    for path in (store, Path("outputs"), archive, archive.relative_to(here)):
+        outcome = cli("verify", "-q", "--signers", signers, "--require-signed-ledger", path)
+        assert (outcome.code, outcome.out.count("NOT SIGNED AS REQUIRED")) == (1, 1), (path, outcome.out)
+        assert "outputs: the ledger is NOT SIGNED AS REQUIRED" in outcome.out
+    sign_store(cli, store)
+    for path in (store, Path("outputs"), archive, archive.relative_to(here)):
+        outcome = cli("verify", "-q", "--signers", signers, "--require-signed-ledger", path)
+        assert outcome.code == 0, (path, outcome.out)
+
+
 def test_a_stranger_s_signature_of_the_ledger_does_not_do(
     cli: Cli, store: Path, here: Path, signers: Path
 ) -> None:

@@ -68,7 +68,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "query": (
         "runcard query --views",
-        "runcard query 'SELECT model, sum(cost_usd) FROM v1_usage GROUP BY model'",
+        "runcard query 'SELECT model, sum(cost_usd) FROM v1_counted_usage GROUP BY model'",
     ),
     "whence": ("runcard whence report.pdf", "runcard whence sha256:9f86d081…"),
     "index": ("runcard index", "runcard index ~/projects", "runcard index --watch"),

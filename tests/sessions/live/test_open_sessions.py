@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -389,6 +390,24 @@ def test_collect_closes_an_open_session_by_its_id(tmp_path: Path, cli: Cli) -> N
     (result,) = runcard.verify(done.out.strip())
     assert result.verdict.findings == ()
     assert cli("collect", "team-1").code == 1  # it is none any more, and no SPEC
+
+
+def test_the_commands_that_end_a_session_of_a_shell_can_be_pasted(cli: Cli, tmp_path: Path) -> None:
+    def hinted(text: str, start: str) -> list[str]:
+        command = re.search(f"{start}[^`;\\n]*", text)
+        assert command, text
+        return command[0].split()[1:]
+
+    for name in ("team-1", "team-2"):
+        assert cli("session", "start", name).code == 0
+    assert cli("session", "instance", "writer", "--session", "team-1").code == 0
+    left = cli("close").out
+    finish = [line for line in left.splitlines() if ".open/team-1: running, left alone" in line]
+    assert cli(*hinted(finish[0], "runcard session finish")).code == 0
+    empty = cli("session", "finish", "--session", "team-2")
+    assert empty.code == 1
+    assert cli(*hinted(empty.err, "runcard close")).code == 0
+    assert not list((tmp_path / "artifacts/.open").glob("team-*"))
 
 
 def test_collect_leaves_a_session_open_whose_process_works_or_that_has_no_agents(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def command(
     if sql is None:
         raise UsageError(
             "missing SQL",
-            hint="for example: runcard query 'SELECT model, sum(cost_usd) FROM v1_runs GROUP BY model'",
+            hint="for example: runcard query 'SELECT model, sum(cost_usd) FROM v1_counted_usage GROUP BY model'",
         )
     found = query(sql, limit=limit, timeout=timeout, on_overrun=lambda: _end(timeout))
     if as_json:

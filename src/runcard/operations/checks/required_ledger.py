@@ -46,8 +46,10 @@ def with_signed_ledgers(judgements: Iterable[Judgement], policy: "TrustPolicy | 
                 named.setdefault(result.store, []).append(judgement)
             else:
                 stores[result.store] = stores.get(result.store, False) or is_signed
-            parent = os.path.dirname(result.path) or os.curdir
-            paths.setdefault(result.store, parent if result.verdict.records else result.path)
+            if result.verdict.records:
+                paths.setdefault(result.store, _shown_store(result.path, result.store))
+            else:
+                paths[result.store] = result.path
         yield judgement
     for store in named.keys() - stores.keys():
         ledger = judge(_ledger_of(store, paths[store], named[store]), policy)
@@ -57,6 +59,12 @@ def with_signed_ledgers(judgements: Iterable[Judgement], policy: "TrustPolicy | 
     for store in (store for store, is_signed in stores.items() if not is_signed):
         found = record_finding("signer", printable(paths[store]), layout.LEDGER_SIGNATURES, _NOT_SIGNED)
         yield Judgement(Verified(paths[store], Verdict((found,), records=0), store))
+
+
+def _shown_store(record: str, store: str) -> str:
+    """The path of the store of a record, as it was named; an archive lies deeper in it, or elsewhere."""
+    parent = os.path.dirname(record) or os.curdir
+    return parent if os.path.realpath(parent) == os.path.realpath(store) else store
 
 
 def _has_ledger(store: str | None) -> bool:

@@ -298,7 +298,8 @@ def _check_archive(archive: StoreArchive, progress: Progress | None, limits: Lim
         identity = ArchiveIdentity(_ledger_key(record), record.scan().sha256)
         return verdict
 
-    return CheckedArchive(guarded(archive.path, check, archive.store), identity)
+    store = archive.store and os.path.abspath(archive.store)
+    return CheckedArchive(guarded(archive.path, check, store), identity)
 
 
 def verify_archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:

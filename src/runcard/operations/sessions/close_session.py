@@ -18,7 +18,7 @@ from runcard.documents.kinds import TEAM
 from runcard.documents.session.live_fold import FoldedSession
 from runcard.documents.session.team import Team
 from runcard.errors import RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import printable, shell_word
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.collect import CollectedSession, check_allowed, check_quota
@@ -109,11 +109,17 @@ def close_dead_session(
     start = read_live_start(live)
     status, remark = live_state(live)
     if status != INTERRUPTED and not (start.is_detached and even_detached):
-        raise SessionIsRunningError(start.session_id, remark or "its process is running")
+        raise SessionIsRunningError(start.session_id, _why_open(start, remark))
     with hold_dead(live) as is_held:
         if not is_held:
             raise SessionIsRunningError(start.session_id, "another process is closing it")
         return close_held_session(live, trust=trust, confine=confine, progress=progress)
+
+
+def _why_open(start: LiveStart, remark: str | None) -> str:
+    if start.is_detached:
+        return f"it belongs to no process: `runcard session finish --session {shell_word(start.session_id)}` ends it"
+    return remark or "its process is running"
 
 
 def close_held_session(

@@ -168,6 +168,8 @@ def finish_session(session: JoinedSession, status: str) -> CollectedSession:
         )
     if os.path.lexists(layout.live_journal(live)):  # else it is stored, and only this directory is left
         if not started_instances(live):
-            raise NoInstancesError(start.session_id)
+            name = shell_word(start.session_id)
+            hint = f"add one: runcard session instance writer --session {name}; or remove the session: runcard close {name}"
+            raise NoInstancesError(start.session_id, hint=hint)
         session.write_event(SESSION_ENDED, {"status": status})
     return close_dead_session(live)

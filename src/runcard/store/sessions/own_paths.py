@@ -18,7 +18,7 @@ from runcard.store.sessions.directory import store_of
 from runcard.store.sessions.live import LiveJournals
 from runcard.store.sessions.live_start import LiveStart
 
-NOT_OWN = "it is not known that you named it: if the session is yours, close it with `runcard close --trust`"
+NOT_OWN = "it is not known that you named it, and it was closed without --trust: if it is yours, copy it to another place"
 
 
 class OwnPaths(NamedTuple):

@@ -109,7 +109,7 @@ def store_states(paths: list[str]) -> list[StoreState]:
         state = StoreState(path)
         names = _count(state)
         try:
-            is_store = bool(names or state.archived) or os.path.isdir(layout.own_folder(path))
+            is_store = bool(names or state.archived) or _has_own_folder(path)
             if is_store:
                 _find_open_runs(state)
                 state.leftovers = list(_leftovers(path))
@@ -121,6 +121,11 @@ def store_states(paths: list[str]) -> list[StoreState]:
             entries = _measure(state, names, entries)
             states.append(state)
     return states
+
+
+def _has_own_folder(path: str) -> bool:
+    """Whether a folder without records is a store; the clone of one with open sessions may have nothing but these."""
+    return os.path.isdir(layout.own_folder(path)) or os.path.isdir(layout.collections(path))
 
 
 def _count(state: StoreState) -> list[str]:
