@@ -11,6 +11,7 @@ import pytest
 
 import runcard as library
 from attacks.command_server import runcard
+from runcard.files.user_folders import make_own_folder
 from runcard.settings import ALL
 
 
@@ -302,3 +303,15 @@ def test_every_setting_says_whether_a_repository_may_set_it() -> None:
         "plans.format",
         "plans.tags",
     }
+
+
+def test_the_folder_of_the_key_and_of_what_is_trusted_is_the_users_alone(tmp_path: Path) -> None:
+    """A group that may write to it could put a list of trusted files there, which the user has got with a repository."""
+    state = tmp_path / "new" / "state" / "runcard"
+    before = os.umask(0o002)
+    try:
+        make_own_folder(str(state / "stores"))
+    finally:
+        os.umask(before)
+    made = (state / "stores", state, state.parent, state.parent.parent)
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * 4

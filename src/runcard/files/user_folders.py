@@ -38,12 +38,14 @@ def make_own_folder(folder: str) -> None:
 
     A program that runs as root with the home of another user must not leave folders there that the user cannot enter.
     """
-    above = folder
+    above, missing = folder, list[str]()
     while not os.path.lexists(above):
+        missing.append(above)
         above = os.path.dirname(above)
     if not is_own(os.stat(above)):
         raise PermissionError(1, "it belongs to another user", above)
-    os.makedirs(folder, 0o700, exist_ok=True)
+    for path in (*reversed(missing), folder):  # `makedirs` uses the mode for the last one only
+        os.makedirs(path, 0o700, exist_ok=True)
 
 
 def is_own(status: os.stat_result) -> bool:
