@@ -10,7 +10,7 @@ import pytest
 
 import runcard
 from attacks.command_server import runcard as command
-from attacks.edited import Fields, kinds, messages, session, verify
+from attacks.edited import LEAD, Fields, kinds, messages, session, verify
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.signatures.keygen import keygen
@@ -212,6 +212,23 @@ def test_a_migration_that_changes_the_producer_is_a_change(signed: Path) -> None
     forge_migration(signed, "metadata.json", json.dumps(document).encode())
     code, report = verify(signed)
     assert (code, report["intact"]) == (1, False)
+    assert any("converting the document" in message for message in messages(report, "changed"))
+
+
+@pytest.mark.parametrize("version", ["1.0.0, reviewed by alice", {"reviewed": "by alice"}, None])
+def test_a_migration_that_writes_something_else_as_the_version_is_a_change(
+    here: Path, signers: Path, version: object
+) -> None:
+    """Each migration sets `version` of an instance document: what it says is compared before that."""
+    team = session(here)
+    sign(team)
+    name = f"instances/{LEAD}/metadata.json"
+    document = json.loads((team / name).read_bytes())
+    digest = sha256((team / name).read_bytes()).hexdigest()
+    document["origin"] = {"version": "2.0.0", "sha256": digest}
+    forge_migration(team, name, json.dumps(document | {"version": version}).encode())
+    code, report = verify(team, "--signers", signers)
+    assert (code, report["intact"], report["signed"]) == (1, False, False)
     assert any("converting the document" in message for message in messages(report, "changed"))
 
 

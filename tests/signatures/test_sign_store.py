@@ -233,6 +233,7 @@ def test_a_signed_ledger_is_required_of_a_record_alone(
 
     code, said = verify(first)
     assert (code, "the ledger is not signed by a trusted signer [signer]" in said) == (1, True)
+    assert "[signature]" not in said  # there is none that could be wrong
     sign_store(cli, store)
     code, said = verify(first)
     assert (code, "outputs: the ledger is signed\n  signed by alice, author" in said) == (0, True)

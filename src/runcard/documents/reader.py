@@ -204,9 +204,9 @@ def migration_between(before: bytes, after: bytes, limits: Limits) -> "MigratedD
 
     try:
         migrated = migrate_document(source, target)
-        found = migrate_document(
-            result, target
-        ).data  # an earlier version may have written it in another form
+        found = result.data
+        if found is not None and "format_version" not in found:  # the form of an earlier version
+            found = migrate_document(result, target).data
     except DocumentError:
         return None
     expected = with_origin(migrated.data, kind, source.report.version, before, target)

@@ -92,7 +92,7 @@ def _ledger_of(store: str, path: str, records: list[Judgement]) -> Verified:
         data = read_ledger_signatures(store)
         with LedgerIndex(store) as index:
             check = LedgerSignatureCheck(index, Limits(), present)
-            findings = tuple(check.findings(data or b""))
+            findings = () if data is None else tuple(check.findings(data))
     except OSError as error:
         return Verified(path, unreadable(path, failure(error, path, "read"))._replace(records=0), store)
     except RuncardError as error:
