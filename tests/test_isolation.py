@@ -1,6 +1,8 @@
 """A test that leaves something behind fails, and the next one finds a clean process."""
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +89,12 @@ def test_a_test_that_cleans_up_passes_and_has_folders_of_its_own(isolated: pytes
     isolated.makepyfile(CLEAN)
     done = isolated.runpytest_subprocess("-p", "isolation", "-p", "no:cacheprovider")
     done.assert_outcomes(passed=2)
+
+
+def test_processes_with_small_files_write_no_bytecode() -> None:
+    """Python does not see that a limit has cut off a module: the next process could not load it ("marshal data too short")."""
+    limit = "setrlimit(resource.RLIMIT_" + "FSIZE"
+    texts = {path: path.read_text() for path in Path(__file__).parent.rglob("*.py")}
+    limited = {path for path, text in texts.items() if limit in text}
+    assert limited
+    assert {path for path in limited if not re.search("(?i)dont_?write_?bytecode", texts[path])} == set()

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import Cli
 from runcard.agent_setup import hook_note
+from runcard.agent_setup.tools import OWN_MARK
 from runcard.cli.agents.setup_options import TOOLS as IN_HELP
 from runcard.encoding.json.jsonc import parse_jsonc
 from runcard.operations.agents.install import TOOLS, carry_out, plan_install, plan_uninstall
@@ -145,7 +146,11 @@ def test_what_is_added_is_what_the_tools_read(cli: Cli) -> None:
         "SessionEnd",
     ]
     assert data_of(Path("opencode.json"))["mcp"]["runcard"]["command"][1:] == ["mcp"]
-    assert Path(".opencode/plugins/runcard.js").read_text().startswith("// Written by")
+    (plugin,) = data_of(Path("opencode.json"))["plugin"]
+    assert plugin[0].startswith("file:///")
+    assert plugin[0].endswith("/runcard/agent_setup/opencode_plugin.js")
+    assert plugin[1]["command"][-1].endswith("hook_note.py")
+    assert not Path(".opencode").exists()
 
 
 def test_one_part_can_be_added_and_removed_without_the_other(cli: Cli) -> None:
@@ -315,11 +320,41 @@ def test_another_server_of_the_same_name_is_kept(cli: Cli) -> None:
 
 def test_a_plugin_that_is_not_ours_is_kept(cli: Cli) -> None:
     path = put(".opencode/plugins/runcard.js", b"export const mine = 1\n")
-    outcome = cli("install", "opencode", "--yes")
-    assert outcome.code == 1
-    assert "was not written by runcard" in outcome.err
+    settings = put("opencode.json", b'{"plugin": ["mine", ["./runcard.js", {}]]}\n')
+    assert cli("install", "opencode", "--yes").code == 0
+    assert data_of(settings)["plugin"][:2] == ["mine", ["./runcard.js", {}]]
     assert cli("uninstall", "opencode", "--yes").code == 0
     assert path.read_bytes() == b"export const mine = 1\n"
+    assert settings.read_bytes() == b'{"plugin": ["mine", ["./runcard.js", {}]]}\n'
+
+
+def installed_hooks(cli: Cli) -> list[str]:
+    """The files with hooks, as `doctor` sees them."""
+    setups = json.loads(cli("doctor", "--json").out)["installed"]
+    return [os.path.relpath(setup["path"]) for setup in setups if setup["part"] == "hooks"]
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_the_plugin_of_an_earlier_version_is_taken_away(cli: Cli, verb: str) -> None:
+    """It was a file in the project. OpenCode runs it until then."""
+    old = put(".opencode/plugins/runcard.js", f"{OWN_MARK}\nexport const x = 1\n".encode())
+    other = put(".opencode/plugins/mine.js", b"export const mine = 1\n")
+    assert installed_hooks(cli) == [".opencode/plugins/runcard.js"]
+    assert cli(verb, "opencode", "--hooks", "--yes").code == 0
+    assert (old.exists(), other.exists()) == (False, True)
+    assert installed_hooks(cli) == (["opencode.json"] if verb == "install" else [])
+
+
+def test_doctor_says_that_the_plugin_is_gone(cli: Cli) -> None:
+    """As after runcard was moved."""
+    cli("install", "opencode", "--hooks", "--yes")
+    settings = Path("opencode.json")
+    settings.write_text(settings.read_text().replace("file:///", "file:///an%20old/place/"))
+    (setup,) = json.loads(cli("doctor", "--json").out)["installed"]
+    assert setup["missing"].startswith("/an old/place/")
+    assert cli("install", "opencode", "--hooks", "--yes").code == 0
+    (setup,) = json.loads(cli("doctor", "--json").out)["installed"]
+    assert setup["missing"] is None
 
 
 def test_servers_in_one_line_of_toml_are_left_alone(cli: Cli) -> None:

@@ -104,6 +104,18 @@ def test_a_session_of_a_real_agent_is_stored_by_its_hooks(tool: str, tmp_path: P
     command(invocation, "verify", "artifacts")
 
 
+def test_opencode_installs_nothing_in_the_project_for_the_plugin(tmp_path: Path) -> None:
+    """In a project with a folder `.opencode`, it installs npm packages of 63 MB beside the plugin."""
+    with scripted_upstream() as upstream:
+        invocation = opencode(tmp_path, upstream.url)
+        command(invocation, "install", "opencode", "--hooks", "--yes")
+        assert run_agent(invocation).code == 0
+    wait_until_done(invocation)
+    (document,) = stored(invocation).values()
+    assert document["recorded_by"] == ["hook"]
+    assert sorted(os.listdir(invocation.cwd)) == ["artifacts", "opencode.json"]
+
+
 @pytest.mark.parametrize("event", KILL)
 def test_claude_code_that_is_killed_at_a_hook_is_stored_once_and_whole(event: str, tmp_path: Path) -> None:
     """With a sub-agent. What the hooks did not see is imported when the next session starts."""

@@ -164,6 +164,7 @@ def test_a_full_disk_changes_nothing(run: Path) -> None:
     before = everything(run)
     code = (
         "import resource, signal, sys\n"
+        "sys.dont_write_bytecode = True\n"
         "from runcard.errors import RuncardError\n"
         "from runcard.operations.amendments.redact import redact\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

@@ -329,6 +329,7 @@ def test_a_link_stays(cli: Cli) -> None:
 
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))
 from runcard.cli.main import main
 sys.argv[0] = "runcard"

@@ -133,6 +133,7 @@ def test_a_catalog_that_cannot_be_written(project: Path) -> None:
 def test_a_full_disk(project: Path, catalog: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process cannot write more than this to any file."""
     monkeypatch.delenv(VARIABLE, raising=False)  # it could not write what it measures
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -169,6 +169,7 @@ def test_the_program_goes_on_where_the_journal_cannot_be_written(
     """A limit for the size of files, as `ulimit -f` sets it. It would stop the measuring of coverage, too."""
     given = sdk_environment(tmp_path, upstream.url)
     env = {name: value for name, value in given.items() if not name.startswith("COVERAGE")}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # its modules would be cut off, too
     limited = f"import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)); os.execv(sys.executable, [sys.executable, *{[*RUNCARD[1:], 'run', '--', *command(*['call'] * 30)]!r}])"
     done = subprocess.run(
         [sys.executable, "-c", limited],

@@ -14,6 +14,8 @@ import pytest
 from meter.agents import agent_environment
 from meter.records import RUNCARD, TIMEOUT, MeteredRun, run_metered
 from meter.scripted_upstream import ScriptedUpstream
+from observe.clients import replies
+from observe.clients.server import serving
 from runcard.operations.runs.metering import MeterOptions
 from runcard.operations.runs.run import run as run_command
 
@@ -335,7 +337,7 @@ def test_the_last_lines_say_what_the_calls_cost(
     assert "runcard: " not in quiet.err
 
 
-@pytest.mark.parametrize("path", ["images/generations", "batches", "audio/speech"])
+@pytest.mark.parametrize("path", ["images/generations", "batches", "audio/speech", "embed"])
 def test_what_is_not_understood_is_said_on_the_terminal(
     upstream: ScriptedUpstream, tmp_path: Path, path: str
 ) -> None:
@@ -351,3 +353,25 @@ def test_what_is_not_understood_is_said_on_the_terminal(
     reason = f"POST {host}/v1/{path} is not understood"
     assert warnings_of(run) == [f"{reason}; record what you know of it with run.add_usage"]
     assert gaps(run) == [(reason, 1)]
+
+
+def test_embeddings_whose_counts_are_not_understood_are_said_on_the_terminal(tmp_path: Path) -> None:
+    """Each reason once, however many calls there are."""
+    program = (
+        "import os, urllib.request\n"
+        "url = os.environ['OPENAI_BASE_URL'] + '/embeddings'\n"
+        'data = b\'{"model": "text-embedding-3-small", "input": "fox"}\'\n'
+        "for _ in range(2):\n    urllib.request.urlopen(urllib.request.Request(url, data)).read()\n"
+    )
+    reply = replies.embeddings()
+    del reply["usage"]
+    with serving() as server:
+        server.says(reply)
+        env = agent_environment(tmp_path) | {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        run = run_metered([sys.executable, "-c", program], env, tmp_path / "work")
+    assert run.code == 0, run.err
+    said = [text for text in warnings_of(run) if "token counts" in text]
+    assert len(said) == 1, run.err
+    assert said[0].startswith("the token counts of a reply cannot be read: ")
+    assert "runcard: 2 model calls, cost unknown" in run.err
+    assert [each["message"] for each in run.document["warnings"] if each["type"] == "usage"] == said

@@ -382,6 +382,41 @@ def test_many_tests_are_cut_in_the_report_and_not_in_the_file(
     assert "lists all" not in project.run(source, "-v").stdout.str()
 
 
+FORKED = """
+import contextlib
+import multiprocessing
+import socket
+
+def look_up(host):
+    with contextlib.suppress(OSError):
+        socket.getaddrinfo(host, 443)
+
+def in_another_process(host):
+    process = multiprocessing.get_context("fork").Process(target=look_up, args=[host])
+    process.start()
+    process.join()
+
+def test_other_library():
+    in_another_process("api.groq.com")
+
+def test_no_provider():
+    in_another_process("localhost")
+
+def test_seen(ask):
+    ask()
+"""
+
+
+def test_forked_processes_that_call_models_unseen_make_the_report_incomplete(project: Project) -> None:
+    """As a pool of `multiprocessing` on Linux, with LiteLLM. The test after it has nothing to do with it."""
+    project.run(FORKED, "-W", "ignore::DeprecationWarning").assert_outcomes(passed=3)
+    meter = "`runcard run -- pytest` counts it, for all tests together"
+    assert {name: test["incomplete"] for name, test in project.tests.items()} == {
+        "test_other_library": [f"api.groq.com was called, and no model call of it was seen: {meter}"],
+        "test_seen": [],
+    }
+
+
 UNSEEN = """
 import contextlib
 import socket

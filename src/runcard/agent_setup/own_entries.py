@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from runcard.agent_setup.tools import SERVER, Part, SettingsEntry, SettingsPart
+from runcard.agent_setup.tools import PLUGIN, SERVER, Part, SettingsEntry, SettingsPart
 from runcard.encoding import JsonObject
 from runcard.encoding.json.jsonc import (
     Insertion,
@@ -51,7 +51,7 @@ def own_parts(form: str, text: str) -> dict[Part, list[SettingsEntry]]:
         value: Any = data
         for key in path:
             value = value[key]
-        part: Part = "hooks" if path[0] == "hooks" else "mcp"
+        part: Part = "hooks" if path[0] in {"hooks", "plugin"} else "mcp"
         name = None if part == "hooks" else SERVER
         found.setdefault(part, []).append(SettingsEntry(tuple(map(str, path[:-1])), name, value))
     return found
@@ -63,6 +63,10 @@ def _own_paths(data: JsonObject) -> Iterator[list[str | int]]:
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             if _is_own_group(group):
                 yield ["hooks", event, number]
+    plugins = data.get("plugin")
+    for number, plugin in enumerate(plugins if isinstance(plugins, list) else ()):
+        if _is_own_plugin(plugin):
+            yield ["plugin", number]
     for name in _SERVERS:
         if _is_own_server(as_object(data.get(name)).get(SERVER)):
             yield [name, SERVER]
@@ -72,6 +76,11 @@ def _is_own_group(group: object) -> bool:
     handlers = as_object(group).get("hooks")
     commands = [as_object(each).get("command") for each in handlers] if isinstance(handlers, list) else []
     return bool(commands) and all(isinstance(each, str) and _HOOK_LINE.search(each) for each in commands)
+
+
+def _is_own_plugin(plugin: object) -> bool:
+    name = plugin[0] if isinstance(plugin, list) and plugin else plugin
+    return isinstance(name, str) and name.endswith(f"/runcard/agent_setup/{PLUGIN}")
 
 
 def _is_own_server(server: object) -> bool:

@@ -3,14 +3,16 @@
 A tool has a file for hooks and one for MCP servers, which may be the same, for a project and for a user.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from runcard.encoding import JsonObject
 from runcard.errors import UsageError
+
+if TYPE_CHECKING:
+    from runcard.encoding import JsonObject
 
 Scope = Literal["project", "user"]
 Part = Literal["hooks", "mcp"]
@@ -22,7 +24,7 @@ class SettingsEntry(NamedTuple):
 
     path: tuple[str, ...]
     key: str | None
-    value: JsonObject
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,10 @@ class SettingsPart:
 
     part: Part
     path: str
-    form: Literal["json", "toml", "own"]  # own: the whole file is ours
+    form: Literal[
+        "json", "toml", "own"
+    ]  # own: a whole file that an earlier version wrote, and that is not used any more
     entries: tuple[SettingsEntry, ...] = ()
-    content: str = ""  # of a file that is ours
 
 
 class Commands(NamedTuple):
@@ -78,13 +81,15 @@ class AgentSetup:
                     hint=f"install only the MCP server: runcard install {self.name} --mcp",
                 )
             made.append(self._hooks(_place(self.name, "hooks", scope, folder, environ), commands))
+            if self.name == "opencode" and os.path.lexists(old := _old_plugin(scope, folder, environ)):
+                made.append(SettingsPart("hooks", old, "own"))
         if "mcp" in wanted:
             made.append(self._server(_place(self.name, "mcp", scope, folder, environ), commands))
         return made
 
     def _hooks(self, path: str, commands: Commands) -> SettingsPart:
         if self.name == "opencode":
-            return SettingsPart("hooks", path, "own", content=_plugin(commands))
+            return SettingsPart("hooks", path, "json", (_plugin(commands),))
         entries = []
         for event in self.events:
             handler: JsonObject = {"type": "command", "command": commands.hook_line(self.name, event)}
@@ -152,10 +157,8 @@ def _place(tool: str, part: Part, scope: Scope, folder: str, environ: Mapping[st
         case "gemini", _:
             own = (is_user and environ.get("GEMINI_CLI_HOME")) or folder
             return join(own, ".gemini", "settings.json")
-        case "opencode", "hooks":
-            return join(_opencode(folder, environ, ".opencode", is_user=is_user), "plugins", "runcard.js")
         case "opencode", _:
-            own = _opencode(folder, environ, "", is_user=is_user)
+            own = _opencode(environ, folder) if is_user else folder
             names = ("opencode.jsonc", "opencode.json")
             return next(
                 (path for name in names if os.path.lexists(path := join(own, name))), join(own, names[1])
@@ -163,44 +166,20 @@ def _place(tool: str, part: Part, scope: Scope, folder: str, environ: Mapping[st
     return join(folder, ".cursor", "mcp.json")
 
 
-def _opencode(folder: str, environ: Mapping[str, str], below: str, *, is_user: bool) -> str:
-    if not is_user:
-        return os.path.join(folder, below) if below else folder
-    config = environ.get("XDG_CONFIG_HOME") or os.path.join(folder, ".config")
-    return os.path.join(config, "opencode")
+def _opencode(environ: Mapping[str, str], home: str) -> str:
+    return os.path.join(environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "opencode")
 
 
+def _old_plugin(scope: Scope, folder: str, environ: Mapping[str, str]) -> str:
+    own = _opencode(environ, folder) if scope == "user" else os.path.join(folder, ".opencode")
+    return os.path.join(own, "plugins", "runcard.js")
+
+
+# The first line of the plugin of earlier versions, a file of its own in a folder of OpenCode.
 OWN_MARK = "// Written by `runcard install opencode`; `runcard uninstall opencode` removes it."
-_PLUGIN = """\
-%(mark)s
-// Notes that a session has started or is idle; runcard imports it in the background. Nothing is sent anywhere.
-import { spawn } from "node:child_process"
-
-const command = %(command)s
-const names = ["session.created", "session.busy", "session.idle"]
-const last = new Map()
-
-export const Runcard = async ({ directory }) => ({
-  event: async ({ event }) => {
-    const session = event.properties?.sessionID ?? event.properties?.info?.id
-    const is_busy = event.type === "session.status" && event.properties?.status?.type === "busy"
-    const name = is_busy ? "session.busy" : event.type
-    if (!session || !names.includes(name) || last.get(session) === name) return
-    last.set(session, name)
-    try {
-      const child = spawn(command[0], [...command.slice(1), "opencode", name], {
-        detached: true,
-        stdio: ["pipe", "ignore", "ignore"],
-      })
-      child.on("error", () => {})
-      child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify({ session_id: session, cwd: directory }))
-      child.unref()
-    } catch {}
-  },
-})
-"""
+PLUGIN = "opencode_plugin.js"  # beside this module
 
 
-def _plugin(commands: Commands) -> str:
-    return _PLUGIN % {"mark": OWN_MARK, "command": json.dumps([*commands.hook])}
+def _plugin(commands: Commands) -> SettingsEntry:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), PLUGIN)
+    return SettingsEntry(("plugin",), None, [Path(path).as_uri(), {"command": [*commands.hook]}])

@@ -54,6 +54,11 @@ class Surroundings(NamedTuple):
     command: list[str] | None = None  # that the user ran, if this process was started by another one
     signing: "SigningSettings | None" = None  # what to sign the runs with
 
+    @property
+    def hosts(self) -> str:
+        """A file: forked processes add the hosts of providers that they look up."""
+        return f"{self.link}-hosts"
+
 
 class CallLog:
     """Collects the model calls of one test, or of another part of the session."""
@@ -74,6 +79,8 @@ class CallLog:
         self._has_own_calls = False  # whether some of them are in the run of the test
         self._variables: dict[str, str | None] = {}  # before the run began
         self._hosts: set[str] = set()  # of providers, that this process looked up
+        self._pid = os.getpid()
+        self._hosts_of_others = _size(surroundings.hosts)  # what of the file is about earlier tests
         self._agents: set[str] = set()  # agent tools that it started
 
     def begin(self) -> Run | None:
@@ -136,9 +143,21 @@ class CallLog:
                 self._recorders.setdefault(recorder)
 
     def note_host(self, host: str) -> None:
-        """This process is about to call a host."""
-        if provider_at(f"https://{host}") is not None:
-            self._hosts.add(host)
+        """This process, or one that was forked from it, is about to call a host."""
+        if host in self._hosts or provider_at(f"https://{host}") is None:
+            return
+        self._hosts.add(host)
+        if os.getpid() != self._pid:
+            with contextlib.suppress(OSError), open(self._surroundings.hosts, "a", encoding="utf-8") as file:
+                file.write(f"{host}\n")
+
+    def _all_hosts(self) -> set[str]:
+        """The hosts of providers that this process and those forked from it looked up."""
+        forked = b""
+        with contextlib.suppress(OSError), open(self._surroundings.hosts, "rb") as file:
+            file.seek(self._hosts_of_others)
+            forked = file.read()
+        return self._hosts | set(forked.decode("utf-8", "replace").split())
 
     def note_start(self, words: list[str]) -> None:
         """This process is about to start another one."""
@@ -150,7 +169,8 @@ class CallLog:
         """What may have called models, and is in no event."""
         seen = {str(line["payload"].get("endpoint")).partition("/")[0] for line in lines}
         reasons = [
-            f"{host} was called, and no model call of it was seen" for host in sorted(self._hosts - seen)
+            f"{host} was called, and no model call of it was seen"
+            for host in sorted(self._all_hosts() - seen)
         ]
         reasons += [f"{agent} was started, and its calls are not seen here" for agent in sorted(self._agents)]
         for reason in reasons:
@@ -241,6 +261,13 @@ class CallLog:
         except OSError:  # the test removed it: closing it says so
             return True
         return not {*names} <= {layout.METADATA, *layout.journal_names(names)}
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
 
 
 def _is_call(line: JsonObject) -> bool:

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from runcard.accounting import Charge, Prices, Usage
 
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
-UNKNOWN_PRICE = "unknown-price"  # the type of a warning
+# Types of warnings about calls.
+UNKNOWN_PRICE = "unknown-price"
+UNREAD_USAGE = "usage"  # the counts of a reply have no known form
+NO_USAGE = "no-usage"  # a stream carried none
+UNREAD_REPLY = "not-understood"
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
 
 # Get each event about model calls that this process records, in whatever run: the recorder, the event and its payload.

@@ -16,7 +16,7 @@ from runcard.observe.clients.call import CallFacts
 from runcard.observe.meter.exchange import Failure
 from runcard.observe.meter.wire_calls import WireCalls
 from runcard.observe.meter.wire_facts import FinishedCall
-from runcard.recording.events import EventRecorder
+from runcard.recording.events import UNREAD_REPLY, EventRecorder
 from runcard.recording.model_calls import CallReport, read_call_usage, record_call, warn_once
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class MeteredCalls:
     def unreadable(self, problem: str) -> None:
         """A part of a call could not be read."""
         with contextlib.suppress(RuncardError, OSError):  # the event of the call says it, too
-            warn_once(self._events, f"a reply of {printable(problem[:300])}", "not-understood")
+            warn_once(self._events, f"a reply of {printable(problem[:300])}", UNREAD_REPLY)
 
     @property
     def unreachable(self) -> list[str]:

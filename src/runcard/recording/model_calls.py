@@ -17,7 +17,7 @@ from runcard.errors import EncodingError, UsageError
 from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts
-from runcard.recording.events import EventRecorder
+from runcard.recording.events import NO_USAGE, UNREAD_USAGE, EventRecorder
 
 _given_warnings: WeakKeyDictionary[EventRecorder, set[str]] = WeakKeyDictionary()  # once for each run
 
@@ -45,7 +45,7 @@ def record_call(events: EventRecorder, facts: CallFacts, usage: Usage, report: C
     )
     if usage.source is None and facts.streamed and facts.error is None and facts.reply_began:
         option = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
-        warn_once(events, f"a stream carried no token counts; {option}", "no-usage")
+        warn_once(events, f"a stream carried no token counts; {option}", NO_USAGE)
 
 
 def read_call_usage(events: EventRecorder, facts: CallFacts) -> Usage:
@@ -53,7 +53,7 @@ def read_call_usage(events: EventRecorder, facts: CallFacts) -> Usage:
     try:
         usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply, allow_unknown=True)
     except UsageError as error:
-        events.add_warning(f"the token counts of a reply cannot be read: {error}", "usage")
+        warn_once(events, f"the token counts of a reply cannot be read: {error}", UNREAD_USAGE)
         reply = ReplyFields(facts.reply or {})
         model, response_id = reply.text("model", "modelVersion"), reply.text("id", "responseId")
         usage = Usage(Tokens(), model=model, response_id=response_id)

@@ -208,7 +208,8 @@ def test_a_session_that_cannot_be_stored_stays_open(monkeypatch: pytest.MonkeyPa
 def test_calls_that_could_not_be_written_make_the_cost_unknown() -> None:
     """As on a disk that is full for a while: an agent whose start was lost is in the session all the same."""
     program = """
-import resource, runcard
+import resource, runcard, sys
+sys.dont_write_bytecode = True
 def limit(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 call = {"input_tokens": 100, "output_tokens": 20}

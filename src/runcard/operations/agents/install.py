@@ -190,7 +190,7 @@ def _planned(
 ) -> SettingsChange:
     try:
         if every[0].form == "own":
-            return _planned_own(text, every[0], add)
+            return _planned_own(text)
         return _planned_shared(text, every, add, remove)
     except EncodingError as error:
         raise broken(text.path, error.message) from error
@@ -200,16 +200,10 @@ def _planned(
         raise StoreError(f"{printable(text.path)}: {error.message}", hint=error.hint) from error
 
 
-def _planned_own(text: SettingsText, part: SettingsPart, add: tuple[Part, ...]) -> SettingsChange:
-    """A file that is ours as a whole."""
-    if text.text is not None and not text.text.startswith(OWN_MARK):
-        if add:
-            raise StoreError("it was not written by runcard: nothing was written", hint="move it away")
-        return SettingsChange(text, text.data, None, ())
-    if not add:
-        return SettingsChange(text, None, None, ())
-    after = part.content.encode()
-    return SettingsChange(text, after, InstallNote(text.path, None, str(digest_of(after))), ("hooks",))
+def _planned_own(text: SettingsText) -> SettingsChange:
+    """A file of an earlier version, which is taken away. Another one of this name is kept."""
+    is_ours = text.text is not None and text.text.startswith(OWN_MARK)
+    return SettingsChange(text, None if is_ours else text.data, None, ())
 
 
 def _planned_shared(

@@ -26,7 +26,7 @@ from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
 from runcard.operations.runs.metering import CommandMeter, MeterOptions
 from runcard.recording.caller_warnings import warnings_in
-from runcard.recording.events import UNKNOWN_PRICE
+from runcard.recording.events import NO_USAGE, UNKNOWN_PRICE, UNREAD_REPLY, UNREAD_USAGE
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import given_configuration, start_settings, traceparent
@@ -49,7 +49,13 @@ if TYPE_CHECKING:
 FAILED = 125  # the exit code when runcard itself failed
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
-_SHOWN_AT_END = (CHANGING, UNKNOWN_PRICE)  # types of warnings that only the closed record has
+_SHOWN_AT_END = (
+    CHANGING,
+    UNKNOWN_PRICE,
+    UNREAD_USAGE,
+    NO_USAGE,
+    UNREAD_REPLY,
+)  # types of warnings that only the closed record has
 
 
 class CommandResult(NamedTuple):
@@ -367,7 +373,8 @@ class _CommandRun:
     def _describe(self, document: JsonObject) -> None:
         """Show what only the closed record knows."""
         warnings = document.get("warnings", ())
-        self._warnings += [warning["message"] for warning in warnings if warning["type"] in _SHOWN_AT_END]
+        shown = [warning["message"] for warning in warnings if warning["type"] in _SHOWN_AT_END]
+        self._warnings += dict.fromkeys(shown)
         if document.get("performance"):
             from runcard.views.missing_usage import cost_in_short  # noqa: PLC0415 - many commands call no model
 

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import unquote, urlsplit
 
 from runcard.agent_setup.ignored_settings import ignored_reason
 from runcard.agent_setup.notes import is_pending, read_notes, read_result
@@ -128,12 +129,23 @@ def _paths(entry: SettingsEntry) -> Iterator[str]:
         command = entry.value.get("command")
         yield from command[:1] if isinstance(command, list) else [str(command)]
         return
+    if entry.path == ("plugin",):
+        yield from _plugin_paths(entry.value)
+        return
     for handler in entry.value["hooks"]:
         try:
             words = shlex.split(handler["command"])
         except ValueError:
             continue
         yield from words[:_PROGRAM_WORDS]
+
+
+def _plugin_paths(plugin: object) -> list[str]:
+    """The files of a plugin of OpenCode: itself, and the program that it starts."""
+    url, options = plugin if isinstance(plugin, list) and len(plugin) > 1 else (plugin, None)
+    command = options.get("command") if isinstance(options, dict) else None
+    words = command[:_PROGRAM_WORDS] if isinstance(command, list) else []
+    return [unquote(urlsplit(str(url)).path), *map(str, words)]
 
 
 def hook_work() -> HookWork:
