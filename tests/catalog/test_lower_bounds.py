@@ -272,3 +272,17 @@ def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
     assert counted(database) == {"run-1": 3, "run-2": 3}
     put(database, inner=metered("run-3", call(1, response_id="chatcmpl-1", observer="watch"), parent="run-1"))
     assert sum(counted(database).values()) == 6
+
+
+def test_a_run_between_two_others_is_gone(database: CatalogDatabase) -> None:
+    """The inner run names a parent of which there is no record: the run around both has its call all the same."""
+    outer = metered("run-1", call(1, response_id="msg_1", observer="meter"))
+    inner = metered("run-3", call(1, response_id="msg_1", observer="watch"), parent="run-2")
+    alone = metered("run-4", call(1, response_id="msg_1", observer="watch"))
+    put(database, outer=outer, inner=inner)
+    assert counted(database) == {"run-3": 1}
+    put(database, alone=alone)  # a server that uses an id again
+    assert sum(counted(database).values()) == 2
+    other = metered("run-5", call(2, response_id="msg_1", observer="watch"), parent="run-2")
+    put(database, other=other)
+    assert sum(counted(database).values()) == 3
