@@ -12,10 +12,12 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.catalog.columns import EXPERIMENTS
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import FoundRecord, table_rows
 from runcard.catalog.rows import RUN, SESSION, RecordRows
 from runcard.catalog.run_rows import run_rows
+from runcard.catalog.searching import Filters, list_table
 from runcard.catalog.session_rows import session_rows
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
 from runcard.operations.sessions.import_sessions import import_sessions
@@ -253,6 +255,7 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
         ],
         "execution_summary": {"total_cost": 1.5, "execution_start": "2026-11-02T10:00:00Z"},
         "origin_session": {"tool": "gemini", "id": "g-1"},
+        "usage_incomplete": {"calls": None},
     }
     session = session_rows(document, (), listed)
     session.record |= {"kind": SESSION, "record_id": "g-1", "is_open": 0}
@@ -264,6 +267,8 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
     assert counted(database) == {"g-1": 3, "run-1": 1}
     put(database, run=wire)
     assert counted(database) == {"g-1": 3, "run-1": 1}
+    sure = database.rows("SELECT sum(calls) FROM usage WHERE counts = 1 AND at_least = 0")
+    assert sure == [(1,)]  # two programs may have sent the same prompt
 
 
 def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
@@ -286,3 +291,25 @@ def test_a_run_between_two_others_is_gone(database: CatalogDatabase) -> None:
     other = metered("run-5", call(2, response_id="msg_1", observer="watch"), parent="run-2")
     put(database, other=other)
     assert sum(counted(database).values()) == 3
+
+
+def test_a_run_in_a_run_of_the_same_experiment_counts_once_in_the_list(database: CatalogDatabase) -> None:
+    def of_experiment(rows: RecordRows) -> RecordRows:
+        rows.record |= {"experiment": "ex", "experiment_id": "exp-1"}
+        return rows
+
+    def listed() -> tuple[Any, ...]:
+        (row,) = list_table(database, EXPERIMENTS, Filters(), ["calls", "known_cost", "at_least"]).rows
+        return row
+
+    wire = [call(number, response_id=f"msg_{number}", observer="meter") for number in (1, 2, 3)]
+    outer = of_experiment(metered("run-1", *wire))
+    watched = call(1, response_id="msg_1", observer="watch")
+    inner = of_experiment(metered("run-2", watched, call(9, response_id="msg_9"), parent="run-1"))
+    put(database, outer=outer, inner=inner)
+    assert listed() == (4, 2.0, 0)
+    put(database, copy=outer)
+    assert listed() == (4, 2.0, 0)
+    unpriced = watched | {"cost_usd": None, "cost_source": None}
+    put(database, inner=of_experiment(metered("run-2", unpriced, parent="run-1")))
+    assert listed() == (3, 1.5, 1)

@@ -332,13 +332,17 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
 
 
 def _at_least(call: SameCall, rows: Mapping[tuple[int, int], _UsageRow]) -> int:
-    """Whether there may be more: not where the relay saw all calls, also those that a transcript lacks. A closed copy knows more."""
+    """Whether there may be more: not where the relay saw all calls, also those that a transcript lacks. A closed copy knows more.
+
+    Reports that are joined by time and counts, without an id, may be of two calls.
+    """
     of_record: dict[str, int] = {}
     for one in call.reports:
         flag = int(rows[one.place].get("at_least"))
         of_record[one.record.record_id] = min(flag, of_record.get(one.record.record_id, flag))
     best = call.best
-    return of_record[best.record.record_id] if best.witness == WIRE else max(of_record.values())
+    is_sure = not any(one.witness == TRANSCRIPT and one.record.tool in _WITHOUT_IDS for one in call.reports)
+    return of_record[best.record.record_id] if best.witness == WIRE and is_sure else max(of_record.values())
 
 
 def _report(record: CallRecord, row: _UsageRow) -> CallClaim:
