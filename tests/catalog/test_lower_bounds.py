@@ -19,7 +19,9 @@ from runcard.catalog.rows import RUN, SESSION, RecordRows
 from runcard.catalog.run_rows import run_rows
 from runcard.catalog.searching import Filters, list_table
 from runcard.catalog.session_rows import session_rows
+from runcard.digests import short_digest
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
+from runcard.operations.catalog.costs import _RecordSums
 from runcard.operations.sessions.import_sessions import import_sessions
 from sessions.importing.sample_sessions import FIRST, reply, said, text
 from transcripts.session_files import claude
@@ -201,7 +203,13 @@ def counted(database: CatalogDatabase) -> dict[str, int]:
 
 def earlier_session(calls: int) -> RecordRows:
     """A session of a version that did not list its calls: two calls, joined with so many of a run."""
-    document = {
+    rows = session_rows(earlier_document(calls))
+    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    return rows
+
+
+def earlier_document(calls: int) -> Json:
+    return {
         "team_session_id": "s-1",
         "instances": [{"instance_id": "main", "calls": 2, "cost": 1, "tokens": {"input": 23, "output": 10}}],
         "execution_summary": {"total_cost": 1, "execution_start": "2026-11-02T10:00:00Z"},
@@ -209,9 +217,6 @@ def earlier_session(calls: int) -> RecordRows:
         "metered_runs": [{"run_id": "run-1", "calls_in_both": calls, "only_metered": 0}],
         "relations": [{"type": "run", "id": "run-1"}],
     }
-    rows = session_rows(document)
-    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
-    return rows
 
 
 def test_a_session_that_lists_no_calls_hides_as_many_as_were_joined(database: CatalogDatabase) -> None:
@@ -313,3 +318,29 @@ def test_a_run_in_a_run_of_the_same_experiment_counts_once_in_the_list(database:
     unpriced = watched | {"cost_usd": None, "cost_source": None}
     put(database, inner=of_experiment(metered("run-2", unpriced, parent="run-1")))
     assert listed() == (3, 1.5, 1)
+
+
+def test_a_call_of_a_session_stays_in_the_experiment_of_its_run(database: CatalogDatabase) -> None:
+    def by(*names: str) -> dict[Any, int]:
+        groups = _RecordSums(database, names, None).report().groups
+        return {tuple(group.key.values()): group.totals.calls for group in groups}
+
+    run = metered("run-1", *map(on_wire, (1, 2, 3)))
+    run.record["experiment"] = "ex"
+    run.facts = {"label.team": (None, "a")}
+    inner = metered("run-2", call(3, response_id="msg_3", observer="watch"), parent="run-1")
+    put(database, run=run, inner=inner)
+    assert by("experiment") == {("ex",): 2, (None,): 1}
+    listed = [
+        call(number, instance_id="main", response=short_digest(f"msg_{number}").hex(), observer="meter")
+        for number in (1, 2)
+    ]
+    session = session_rows(earlier_document(2), (), listed)
+    session.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    put(database, session=session)
+    assert by("experiment", "tool") == {("ex", "claude-code"): 2, (None, None): 1}
+    assert by("experiment") == {("ex",): 2, (None,): 1}
+    assert by("label.team", "month") == {("a", "2026-11"): 2, (None, "2026-11"): 1}
+    session.facts = {"label.team": (None, "of the session")}
+    put(database, session=session)
+    assert by("label.team") == {("of the session",): 2, (None,): 1}
