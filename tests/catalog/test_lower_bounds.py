@@ -344,3 +344,17 @@ def test_a_call_of_a_session_stays_in_the_experiment_of_its_run(database: Catalo
     session.facts = {"label.team": (None, "of the session")}
     put(database, session=session)
     assert by("label.team") == {("of the session",): 2, (None,): 1}
+
+
+def test_a_report_without_an_id_is_not_of_a_call_at_another_time(database: CatalogDatabase) -> None:
+    """The same prompt was sent before the inner run began, in it, and after its report."""
+    times = ("08:00:01", "10:00:02", "12:00:03")
+    wire = [
+        call(1, response_id=f"msg_{time}", observer="meter", timestamp=f"2026-11-02T{time}Z")
+        for time in times
+    ]
+    own = call(1, timestamp="2026-11-02T10:01:00Z") | {"token_source": "given"}
+    put(database, outer=metered("run-1", wire[0], wire[2]), inner=metered("run-2", own, parent="run-1"))
+    assert sum(counted(database).values()) == 3
+    put(database, outer=metered("run-1", *wire))
+    assert counted(database) == {"run-1": 2, "run-2": 1}

@@ -135,7 +135,10 @@ class _Settlement:
     def _wire_call(self, row: _UsageRow, runs: Sequence[int], taken: set[int]) -> _UsageRow | None:
         where = f"u.record {_AMONG} AND u.witness = ? AND u.input = ? AND u.output = ? AND u.number >= 0 AND u.response IS NOT NULL"
         found = self._rows(where, [_json_list(runs), WIRE, row.get("input"), row.get("output")])
+        ((began,),) = self._database.rows("SELECT started FROM records WHERE id = ?", (row.record,))
         for one in found:
+            if not _is_between(began, one.get("started"), row.get("started")):
+                continue
             models = {one.get("model"), row.get("model")} - {None}
             if one.get("response") not in taken and (len(models) < 2 or _is_version(models)):
                 return one
@@ -357,6 +360,13 @@ def _report(record: CallRecord, row: _UsageRow) -> CallClaim:
         row.get("token_source"),
         tuple(row.get(name) for name in _FIGURES),
     )
+
+
+def _is_between(began: int | None, call: int | None, report: int | None) -> bool:
+    """Whether a call was made after its run began and before it was reported, as far as that is known."""
+    if call is None:
+        return True
+    return (began is None or call >= began - CLOSE) and (report is None or call <= report + CLOSE)
 
 
 def _is_version(models: set[str]) -> bool:
