@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -358,3 +359,19 @@ def test_a_report_without_an_id_is_not_of_a_call_at_another_time(database: Catal
     assert sum(counted(database).values()) == 3
     put(database, outer=metered("run-1", *wire))
     assert counted(database) == {"run-1": 2, "run-2": 1}
+
+
+def test_what_began_before_and_lists_no_calls_makes_a_sum_since_a_lower_bound(
+    database: CatalogDatabase,
+) -> None:
+    session = earlier_session(0)
+    session.record["ended"] = session.record["started"] + 3_600_000
+    put(database, session=session, run=metered("run-1", call(3, timestamp="2026-11-02T10:40:00Z")))
+    began = datetime(2026, 11, 2, 10, tzinfo=UTC)
+
+    def since(minutes: int) -> tuple[int, bool]:
+        totals = _RecordSums(database, ("model",), began + timedelta(minutes=minutes)).report().totals
+        return totals.calls, totals.at_least
+
+    assert [since(0), since(30), since(60)] == [(3, False), (1, True), (0, True)]
+    assert since(61) == (0, False)

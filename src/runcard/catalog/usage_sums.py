@@ -323,6 +323,15 @@ def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 
 
+def has_begun_before(database: CatalogDatabase, since: int) -> bool:
+    """Whether a record without a list of its calls began before this time, and ended later: it may have called models since."""
+    sql = (
+        "SELECT 1 FROM records r JOIN usage u ON u.record = r.id WHERE r.is_counted = 1 AND r.last_usage < ? AND r.ended >= ? "
+        "AND u.counts = 1 AND u.witness IS NULL AND u.started < ? LIMIT 1"
+    )
+    return bool(database.rows(sql, (since, since, since)))
+
+
 class ImportedRecord(NamedTuple):
     """A session that was imported from the files of its tool."""
 
