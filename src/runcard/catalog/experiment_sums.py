@@ -2,16 +2,24 @@
 
 _OWNER = "EXISTS (SELECT 1 FROM usage m WHERE m.record = {0}.record AND m.number = -1 - {0}.number)"
 _IN_SAME = (
-    "EXISTS (SELECT 1 FROM usage o JOIN records b ON b.id = o.record WHERE (o.response = u.response OR o.request = u.request) "
+    "EXISTS (SELECT 1 FROM usage o CROSS JOIN records b WHERE b.id = o.record AND o.{0} = u.{0} "
     "AND o.number >= 0 AND o.counts = 0 AND o.record != u.record AND b.kind = 'run' AND b.experiment = a.experiment "
     "AND coalesce(b.experiment_id, '') = coalesce(a.experiment_id, '') AND ("
 )
 # The calls of a run that count for another run of its experiment: one that it started, or that it is a copy of. Of their costs one is
 # left that is known.
-_COUNTED_TWICE = f"""(SELECT u.record, count(*) AS calls, sum(CASE WHEN {_IN_SAME}o.cost IS NOT NULL
-    AND (o.record < u.record OR {_OWNER.format("o")}))) THEN coalesce(u.cost, u.known_cost) END) AS cost
+_OF_ANOTHER = f"(o.record < u.record OR {_OWNER.format('o')})"
+
+
+def _in_same(condition: str) -> str:
+    by_id = (f"{_IN_SAME.format(name)}{condition}))" for name in ("response", "request"))
+    return f"({' OR '.join(by_id)})"
+
+
+_COUNTED_TWICE = f"""(SELECT u.record, count(*) AS calls,
+    sum(CASE WHEN {_in_same(f"o.cost IS NOT NULL AND {_OF_ANOTHER}")} THEN coalesce(u.cost, u.known_cost) END) AS cost
     FROM usage u JOIN records a ON a.id = u.record WHERE u.counts < 1 AND u.counts = 0 AND u.number >= 0 AND a.is_copy = 0
-    AND NOT {_OWNER.format("u")} AND {_IN_SAME}o.record < u.record OR {_OWNER.format("o")})) GROUP BY u.record)"""  # noqa: S608 - text of our own
+    AND NOT {_OWNER.format("u")} AND {_in_same(_OF_ANOTHER)} GROUP BY u.record)"""  # noqa: S608 - text of our own
 # A cost is known if that of every run with calls is. Experiments without runs have a folder.
 EXPERIMENT_SUMS = f"""(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
     count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last,

@@ -46,12 +46,13 @@ _SHARED = (
     "AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.record = s.id AND substr(f.key, 1, 6) = 'label.')"
 )
 _RUN_OF_CALL = (
-    "SELECT o.record FROM usage o JOIN records p ON p.id = o.record WHERE (o.response = m.response OR o.request = m.request) "  # noqa: S608
+    "SELECT o.record FROM usage o CROSS JOIN records p WHERE p.id = o.record AND o.{0} = m.{0} "  # noqa: S608
     f"AND o.number >= 0 AND o.counts = 0 AND coalesce(abs(o.started - m.started), 0) <= {CLOSE} AND p.kind = '{RUN}' "
     "AND p.is_copy = 0 ORDER BY p.started DESC, p.id LIMIT 1"
 )
 _RUNS = (
-    f"LEFT JOIN (SELECT m.record, m.number, ({_RUN_OF_CALL}) AS run {_SHARED}) x ON x.record = u.record AND x.number = u.number "
+    f"LEFT JOIN (SELECT m.record, m.number, coalesce(({_RUN_OF_CALL.format('response')}), ({_RUN_OF_CALL.format('request')})) AS run "
+    f"{_SHARED}) x ON x.record = u.record AND x.number = u.number "
     "JOIN records q ON q.id = coalesce(x.run, u.record)"
 )
 _OF_RUNS = ("experiment", "label", "config")  # dimensions that sessions do not have by themselves, or rarely
