@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.catalog.columns import EXPERIMENTS
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.filling import FoundRecord, table_rows
 from runcard.catalog.rows import RUN, SESSION, RecordRows
 from runcard.catalog.run_rows import run_rows
+from runcard.catalog.searching import Filters, list_table
 from runcard.catalog.session_rows import session_rows
+from runcard.digests import short_digest
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
+from runcard.operations.catalog.costs import _RecordSums
 from runcard.operations.sessions.import_sessions import import_sessions
 from sessions.importing.sample_sessions import FIRST, reply, said, text
 from transcripts.session_files import claude
@@ -199,7 +204,13 @@ def counted(database: CatalogDatabase) -> dict[str, int]:
 
 def earlier_session(calls: int) -> RecordRows:
     """A session of a version that did not list its calls: two calls, joined with so many of a run."""
-    document = {
+    rows = session_rows(earlier_document(calls))
+    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    return rows
+
+
+def earlier_document(calls: int) -> Json:
+    return {
         "team_session_id": "s-1",
         "instances": [{"instance_id": "main", "calls": 2, "cost": 1, "tokens": {"input": 23, "output": 10}}],
         "execution_summary": {"total_cost": 1, "execution_start": "2026-11-02T10:00:00Z"},
@@ -207,9 +218,6 @@ def earlier_session(calls: int) -> RecordRows:
         "metered_runs": [{"run_id": "run-1", "calls_in_both": calls, "only_metered": 0}],
         "relations": [{"type": "run", "id": "run-1"}],
     }
-    rows = session_rows(document)
-    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
-    return rows
 
 
 def test_a_session_that_lists_no_calls_hides_as_many_as_were_joined(database: CatalogDatabase) -> None:
@@ -253,6 +261,7 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
         ],
         "execution_summary": {"total_cost": 1.5, "execution_start": "2026-11-02T10:00:00Z"},
         "origin_session": {"tool": "gemini", "id": "g-1"},
+        "usage_incomplete": {"calls": None},
     }
     session = session_rows(document, (), listed)
     session.record |= {"kind": SESSION, "record_id": "g-1", "is_open": 0}
@@ -264,6 +273,8 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
     assert counted(database) == {"g-1": 3, "run-1": 1}
     put(database, run=wire)
     assert counted(database) == {"g-1": 3, "run-1": 1}
+    sure = database.rows("SELECT sum(calls) FROM usage WHERE counts = 1 AND at_least = 0")
+    assert sure == [(1,)]  # two programs may have sent the same prompt
 
 
 def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
@@ -272,3 +283,95 @@ def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
     assert counted(database) == {"run-1": 3, "run-2": 3}
     put(database, inner=metered("run-3", call(1, response_id="chatcmpl-1", observer="watch"), parent="run-1"))
     assert sum(counted(database).values()) == 6
+
+
+def test_a_run_between_two_others_is_gone(database: CatalogDatabase) -> None:
+    """The inner run names a parent of which there is no record: the run around both has its call all the same."""
+    outer = metered("run-1", call(1, response_id="msg_1", observer="meter"))
+    inner = metered("run-3", call(1, response_id="msg_1", observer="watch"), parent="run-2")
+    alone = metered("run-4", call(1, response_id="msg_1", observer="watch"))
+    put(database, outer=outer, inner=inner)
+    assert counted(database) == {"run-3": 1}
+    put(database, alone=alone)  # a server that uses an id again
+    assert sum(counted(database).values()) == 2
+    other = metered("run-5", call(2, response_id="msg_1", observer="watch"), parent="run-2")
+    put(database, other=other)
+    assert sum(counted(database).values()) == 3
+
+
+def test_a_run_in_a_run_of_the_same_experiment_counts_once_in_the_list(database: CatalogDatabase) -> None:
+    def of_experiment(rows: RecordRows) -> RecordRows:
+        rows.record |= {"experiment": "ex", "experiment_id": "exp-1"}
+        return rows
+
+    def listed() -> tuple[Any, ...]:
+        (row,) = list_table(database, EXPERIMENTS, Filters(), ["calls", "known_cost", "at_least"]).rows
+        return row
+
+    wire = [call(number, response_id=f"msg_{number}", observer="meter") for number in (1, 2, 3)]
+    outer = of_experiment(metered("run-1", *wire))
+    watched = call(1, response_id="msg_1", observer="watch")
+    inner = of_experiment(metered("run-2", watched, call(9, response_id="msg_9"), parent="run-1"))
+    put(database, outer=outer, inner=inner)
+    assert listed() == (4, 2.0, 0)
+    put(database, copy=outer)
+    assert listed() == (4, 2.0, 0)
+    unpriced = watched | {"cost_usd": None, "cost_source": None}
+    put(database, inner=of_experiment(metered("run-2", unpriced, parent="run-1")))
+    assert listed() == (3, 1.5, 1)
+
+
+def test_a_call_of_a_session_stays_in_the_experiment_of_its_run(database: CatalogDatabase) -> None:
+    def by(*names: str) -> dict[Any, int]:
+        groups = _RecordSums(database, names, None).report().groups
+        return {tuple(group.key.values()): group.totals.calls for group in groups}
+
+    run = metered("run-1", *map(on_wire, (1, 2, 3)))
+    run.record["experiment"] = "ex"
+    run.facts = {"label.team": (None, "a")}
+    inner = metered("run-2", call(3, response_id="msg_3", observer="watch"), parent="run-1")
+    put(database, run=run, inner=inner)
+    assert by("experiment") == {("ex",): 2, (None,): 1}
+    listed = [
+        call(number, instance_id="main", response=short_digest(f"msg_{number}").hex(), observer="meter")
+        for number in (1, 2)
+    ]
+    session = session_rows(earlier_document(2), (), listed)
+    session.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    put(database, session=session)
+    assert by("experiment", "tool") == {("ex", "claude-code"): 2, (None, None): 1}
+    assert by("experiment") == {("ex",): 2, (None,): 1}
+    assert by("label.team", "month") == {("a", "2026-11"): 2, (None, "2026-11"): 1}
+    session.facts = {"label.team": (None, "of the session")}
+    put(database, session=session)
+    assert by("label.team") == {("of the session",): 2, (None,): 1}
+
+
+def test_a_report_without_an_id_is_not_of_a_call_at_another_time(database: CatalogDatabase) -> None:
+    """The same prompt was sent before the inner run began, in it, and after its report."""
+    times = ("08:00:01", "10:00:02", "12:00:03")
+    wire = [
+        call(1, response_id=f"msg_{time}", observer="meter", timestamp=f"2026-11-02T{time}Z")
+        for time in times
+    ]
+    own = call(1, timestamp="2026-11-02T10:01:00Z") | {"token_source": "given"}
+    put(database, outer=metered("run-1", wire[0], wire[2]), inner=metered("run-2", own, parent="run-1"))
+    assert sum(counted(database).values()) == 3
+    put(database, outer=metered("run-1", *wire))
+    assert counted(database) == {"run-1": 2, "run-2": 1}
+
+
+def test_what_began_before_and_lists_no_calls_makes_a_sum_since_a_lower_bound(
+    database: CatalogDatabase,
+) -> None:
+    session = earlier_session(0)
+    session.record["ended"] = session.record["started"] + 3_600_000
+    put(database, session=session, run=metered("run-1", call(3, timestamp="2026-11-02T10:40:00Z")))
+    began = datetime(2026, 11, 2, 10, tzinfo=UTC)
+
+    def since(minutes: int) -> tuple[int, bool]:
+        totals = _RecordSums(database, ("model",), began + timedelta(minutes=minutes)).report().totals
+        return totals.calls, totals.at_least
+
+    assert [since(0), since(30), since(60)] == [(3, False), (1, True), (0, True)]
+    assert since(61) == (0, False)

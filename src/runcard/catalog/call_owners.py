@@ -135,7 +135,10 @@ class _Settlement:
     def _wire_call(self, row: _UsageRow, runs: Sequence[int], taken: set[int]) -> _UsageRow | None:
         where = f"u.record {_AMONG} AND u.witness = ? AND u.input = ? AND u.output = ? AND u.number >= 0 AND u.response IS NOT NULL"
         found = self._rows(where, [_json_list(runs), WIRE, row.get("input"), row.get("output")])
+        ((began,),) = self._database.rows("SELECT started FROM records WHERE id = ?", (row.record,))
         for one in found:
+            if not _is_between(began, one.get("started"), row.get("started")):
+                continue
             models = {one.get("model"), row.get("model")} - {None}
             if one.get("response") not in taken and (len(models) < 2 or _is_version(models)):
                 return one
@@ -332,13 +335,17 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
 
 
 def _at_least(call: SameCall, rows: Mapping[tuple[int, int], _UsageRow]) -> int:
-    """Whether there may be more: not where the relay saw all calls, also those that a transcript lacks. A closed copy knows more."""
+    """Whether there may be more: not where the relay saw all calls, also those that a transcript lacks. A closed copy knows more.
+
+    Reports that are joined by time and counts, without an id, may be of two calls.
+    """
     of_record: dict[str, int] = {}
     for one in call.reports:
         flag = int(rows[one.place].get("at_least"))
         of_record[one.record.record_id] = min(flag, of_record.get(one.record.record_id, flag))
     best = call.best
-    return of_record[best.record.record_id] if best.witness == WIRE else max(of_record.values())
+    is_sure = not any(one.witness == TRANSCRIPT and one.record.tool in _WITHOUT_IDS for one in call.reports)
+    return of_record[best.record.record_id] if best.witness == WIRE and is_sure else max(of_record.values())
 
 
 def _report(record: CallRecord, row: _UsageRow) -> CallClaim:
@@ -353,6 +360,13 @@ def _report(record: CallRecord, row: _UsageRow) -> CallClaim:
         row.get("token_source"),
         tuple(row.get(name) for name in _FIGURES),
     )
+
+
+def _is_between(began: int | None, call: int | None, report: int | None) -> bool:
+    """Whether a call was made after its run began and before it was reported, as far as that is known."""
+    if call is None:
+        return True
+    return (began is None or call >= began - CLOSE) and (report is None or call <= report + CLOSE)
 
 
 def _is_version(models: set[str]) -> bool:

@@ -19,6 +19,7 @@ class RecordLineage:
         self._database = database
         self._records: dict[int, CallRecord] = {}
         self._copies: dict[int, bool] = {}
+        self._known: dict[str, bool] = {}  # by the id of a run
         self._parents: dict[str, list[str]] = defaultdict(list)
         self._children: dict[str, list[str]] = defaultdict(list)
         sql = "SELECT r.record_id, x.other_id FROM relations x JOIN records r ON r.id = x.record WHERE x.type = 'parent'"
@@ -38,7 +39,8 @@ class RecordLineage:
             own, kind, name, tool, started, ended, is_open, is_copy = self._database.rows(sql, (number,))[0]
             above = ancestors(name, self._parents) if kind == RUN else frozenset()
             ended = None if is_open else ended
-            self._records[number] = CallRecord(own, kind, name, tool, started, ended, above)
+            is_lost = any(not self._is_known(one) for one in above)
+            self._records[number] = CallRecord(own, kind, name, tool, started, ended, above, is_lost)
             self._copies[number] = bool(is_copy)
         return self._records[number]
 
@@ -58,6 +60,12 @@ class RecordLineage:
         return number in self._records or bool(
             self._database.rows("SELECT 1 FROM records WHERE id = ?", (number,))
         )
+
+    def _is_known(self, run_id: str) -> bool:
+        if run_id not in self._known:
+            sql = "SELECT 1 FROM records WHERE kind = ? AND record_id = ? LIMIT 1"
+            self._known[run_id] = bool(self._database.rows(sql, (RUN, run_id)))
+        return self._known[run_id]
 
     def _numbers(self, ids: Iterable[str]) -> list[int]:
         sql = "SELECT id FROM records WHERE kind = ? AND is_copy = 0 AND record_id IN (SELECT value FROM json_each(?))"

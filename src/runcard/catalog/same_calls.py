@@ -30,6 +30,7 @@ class CallRecord(NamedTuple):
     started: int | None
     ended: int | None
     ancestors: Collection[str] = ()  # ids of the runs that it is a part of
+    lacks_ancestor: bool = False  # the record of one of them is gone, and so are the ids of those above it
 
     def is_copy_of(self, other: "CallRecord") -> bool:
         return (self.kind, self.record_id, self.tool) == (other.kind, other.record_id, other.tool)
@@ -40,6 +41,10 @@ class CallRecord(NamedTuple):
             return True
         is_after = self.started is None or time >= self.started - CLOSE
         return is_after and (self.ended is None or time <= self.ended + CLOSE)
+
+    def may_have_started(self, other: "CallRecord") -> bool:
+        """Whether a run may have started another, whose lineage is not known to its end."""
+        return other.lacks_ancestor and self.spans(other.started) and self.spans(other.ended)
 
 
 class CallClaim(NamedTuple):
@@ -186,7 +191,9 @@ def _has_same_id(one: CallClaim, other: CallClaim) -> bool:
 
 
 def _are_nested(one: CallRecord, other: CallRecord) -> bool:
-    return one.record_id in other.ancestors or other.record_id in one.ancestors
+    if one.record_id in other.ancestors or other.record_id in one.ancestors:
+        return True
+    return one.may_have_started(other) or other.may_have_started(one)
 
 
 def _has_same_counts(one: CallClaim, other: CallClaim) -> bool:

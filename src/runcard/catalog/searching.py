@@ -10,29 +10,17 @@ from runcard.catalog.columns import CALLS, EXPERIMENTS, INSTANCES, PLANS, RECORD
 from runcard.catalog.conditions import Condition, comparison, lower_ascii, parse_condition, time_value
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.engine import words_of
+from runcard.catalog.experiment_sums import EXPERIMENT_SUMS
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.times import format_time_ms
 from runcard.errors import UsageError
 
 MOST_ROWS = 10_000_000
-
-# A cost is known if that of every run with calls is. Experiments without runs have a folder.
-_EXPERIMENTS = """(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id, count(*) AS runs,
-    count(*) FILTER (WHERE r.status = 'failed') AS failed, min(r.started) AS started, max(r.started) AS last, sum(r.calls) AS calls,
-    CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.cost) END AS cost, CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0 THEN sum(r.known_cost)
-    ELSE nullif(sum(r.known_cost), 0) END AS known_cost,
-    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
-    FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
-    WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
-    LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
-    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, x.path, x.created, x.description
-    FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = 'run' AND r.experiment = x.name
-    AND (r.experiment_id = x.experiment_id OR x.experiment_id IS NULL)))"""
 _FROM = {
     RECORDS: "FROM records r",
     INSTANCES: "FROM instances i",
     CALLS: "FROM calls c",
-    EXPERIMENTS: f"FROM {_EXPERIMENTS} e",
+    EXPERIMENTS: f"FROM {EXPERIMENT_SUMS} e",
     PLANS: "FROM plans p JOIN projects q ON q.id = p.project",
 }
 _KEYS = {

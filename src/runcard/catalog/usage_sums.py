@@ -13,6 +13,7 @@ from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
 from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
+from runcard.catalog.same_calls import CLOSE
 from runcard.catalog.tables import FIGURES
 from runcard.catalog.totals_question import TotalsQuestion, totals_for
 from runcard.errors import UsageError
@@ -20,7 +21,7 @@ from runcard.errors import UsageError
 _TEXTS = {
     "model": "u.model",
     "provider": "u.provider",
-    "experiment": "r.experiment",
+    "experiment": "q.experiment",
     "role": "u.role",
     "agent": "u.agent",
     "branch": "r.branch",
@@ -39,6 +40,22 @@ _UNPRICED = (
 _STARTED = "u.started"
 _FROM = "FROM usage u"
 _RECORDS = "JOIN records r ON r.id = u.record"
+# A call of a session without labels has the experiment, the labels and the configuration of the innermost run that has it as well.
+_SHARED = (
+    f"FROM records s JOIN usage m ON m.record = s.id AND m.number < 0 WHERE s.kind = '{SESSION}' "  # noqa: S608 - text of our own
+    "AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.record = s.id AND substr(f.key, 1, 6) = 'label.')"
+)
+_RUN_OF_CALL = (
+    "SELECT o.record FROM usage o CROSS JOIN records p WHERE p.id = o.record AND o.{0} = m.{0} "  # noqa: S608
+    f"AND o.number >= 0 AND o.counts = 0 AND coalesce(abs(o.started - m.started), 0) <= {CLOSE} AND p.kind = '{RUN}' "
+    "AND p.is_copy = 0 ORDER BY p.started DESC, p.id LIMIT 1"
+)
+_RUNS = (
+    f"LEFT JOIN (SELECT m.record, m.number, coalesce(({_RUN_OF_CALL.format('response')}), ({_RUN_OF_CALL.format('request')})) AS run "
+    f"{_SHARED}) x ON x.record = u.record AND x.number = u.number "
+    "JOIN records q ON q.id = coalesce(x.run, u.record)"
+)
+_OF_RUNS = ("experiment", "label", "config")  # dimensions that sessions do not have by themselves, or rarely
 
 
 class KnownSum(NamedTuple):
@@ -91,11 +108,21 @@ def usage_sums(
     """Usage by these dimensions, and by the local day with `by_time`."""
     for name in by:
         check_dimension(name)
-    totals = totals_for(by, wanted.since, by_time=by_time) if wanted.only is None else None
+    has_totals = wanted.only is None and not (_are_of_runs(by) and _has_shared_calls(database))
+    totals = totals_for(by, wanted.since, by_time=by_time) if has_totals else None
     rows = None if totals is None else _rows_of_totals(database, totals, by, wanted)
     if rows is None:
         rows = _rows_of_usage(database, by, wanted, by_time=by_time)
     return (_usage_sum(row, len(by), has_time=by_time) for row in rows)
+
+
+def _are_of_runs(by: Sequence[str]) -> bool:
+    return any(name.partition(".")[0] in _OF_RUNS for name in by)
+
+
+def _has_shared_calls(database: CatalogDatabase) -> bool:
+    """Whether calls of sessions are those of runs as well: the kept sums have them by session only."""
+    return bool(database.rows(f"SELECT 1 {_SHARED} LIMIT 1"))
 
 
 def _rows_of_usage(
@@ -142,16 +169,24 @@ def _kept_rows(database: CatalogDatabase, totals: TotalsQuestion) -> list[tuple[
     return None if part is None else [*found, *part]
 
 
+class _RunColumns(Columns):
+    """The facts of the run that a call was made in."""
+
+    @property
+    def record(self) -> str:
+        return "q.id"
+
+
 class _UsageQuestion:
     """The SQL that adds up usage, part by part."""
 
     def __init__(self, by: Sequence[str], day: str | None, wanted: UsageFilter) -> None:
-        columns = Columns("records")
+        columns = _RunColumns("records")
         keys = [_dimension(columns, name) for name in by]
         self._groups = [*keys, day or "0", "u.token_source"]
         where, parameters = _where(wanted)
-        needs_records = columns.joins or any("r." in key for key in keys)
-        joins = [_RECORDS, *columns.joins] if needs_records else []
+        joins = [_RECORDS] if any("r." in key for key in keys) else []
+        joins += [_RUNS, *columns.joins] if columns.joins or "q.experiment" in keys else []
         self._source = " ".join((_FROM, *joins, where))
         self.parameters = [*columns.parameters, *parameters]
 
@@ -287,6 +322,15 @@ def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     stores = f"SELECT {where}, 'it cannot be reached: its records count as they were' FROM stores WHERE is_reachable = 0"  # noqa: S608 - names of our own
     records = "SELECT path, problem FROM records WHERE problem IS NOT NULL"
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
+
+
+def has_begun_before(database: CatalogDatabase, since: int) -> bool:
+    """Whether a record without a list of its calls began before this time, and ended later: it may have called models since."""
+    sql = (
+        "SELECT 1 FROM records r JOIN usage u ON u.record = r.id WHERE r.is_counted = 1 AND r.last_usage < ? AND r.ended >= ? "
+        "AND u.counts = 1 AND u.witness IS NULL AND u.started < ? LIMIT 1"
+    )
+    return bool(database.rows(sql, (since, since, since)))
 
 
 class ImportedRecord(NamedTuple):

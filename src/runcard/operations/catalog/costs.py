@@ -19,6 +19,7 @@ from runcard.catalog.usage_sums import (
     check_dimension,
     counted_records,
     expensive_sessions,
+    has_begun_before,
     imported_sessions,
     unreadable_records,
     usage_facts,
@@ -260,6 +261,8 @@ class _RecordSums:
             groups.setdefault(self._key(usage), CostTotals()).add_usage(usage)
             if shown is wanted:
                 totals.add_usage(usage)
+        if self.start is not None and has_begun_before(self._database, self.start):
+            totals.at_least = totals.has_more = True
         unread = [UnreadRecord(*row) for row in unreadable_records(self._database)]
         facts = usage_facts(self._database, wanted)
         ordered, fewer = most_expensive(_groups(groups, self._by), limit)
