@@ -147,6 +147,7 @@ def set_user_folders(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     patch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
     patch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
+    patch.setenv("XDG_RUNTIME_DIR", str(home))
 
 
 def set_temporary_folder(patch: pytest.MonkeyPatch, folder: Path) -> None:
