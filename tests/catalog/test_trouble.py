@@ -56,6 +56,18 @@ def total(out: str) -> int:
     return int(json.loads(out)["total"])
 
 
+@pytest.mark.parametrize("cursor", ["{", "[1]", "{}", "7"])
+def test_what_others_write_about_a_store_is_read_anew(cli: Cli, catalog: Path, cursor: str) -> None:
+    change(catalog, "UPDATE stores SET cursor = ?", cursor)
+    done = cli("ls", "--json")
+    assert (done.code, total(done.out)) == (0, 1)
+
+
+def change(catalog: Path, sql: str, value: str) -> None:
+    with closing(sqlite3.connect(catalog)) as connection, connection:
+        assert connection.execute(sql, (value,)).rowcount > 0
+
+
 def test_a_locked_catalog_answers_what_it_has(cli: Cli, project: Path, locked: Path) -> None:
     assert cli("ls").code == 0  # nothing is to be written
     record_one(project / "outputs")

@@ -30,6 +30,7 @@ Progress = Callable[[str, int], object]  # the store, and how many of its record
 _BATCH = 1000  # records that are written at once
 _LOOK = 2000  # records that are looked at by one process at a time
 _MANY = 1000  # records after which a database is tidied
+_CURSOR_PARTS = {"folder", "ledgers", "archives"}
 _AS_KNOWN = ""  # the fingerprint of a record that has not changed
 _FILLING = 600  # seconds to wait for another process that reads a store
 
@@ -460,7 +461,11 @@ def _look(store: str) -> dict[str, object] | None:
 
 def _cursor(database: CatalogDatabase, store: int) -> dict[str, object] | None:
     (text,) = database.query("SELECT cursor FROM stores WHERE id = ?", (store,)).fetchone()
-    return None if text is None else json.loads(text)
+    try:
+        cursor = json.loads(text or "null")
+    except ValueError:  # somebody else wrote it: the store is read anew
+        return None
+    return cursor if isinstance(cursor, dict) and cursor.keys() >= _CURSOR_PARTS else None
 
 
 def set_cursor(database: CatalogDatabase, store: int, cursor: dict[str, object]) -> None:
