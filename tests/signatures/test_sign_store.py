@@ -259,12 +259,20 @@ def test_a_signed_ledger_is_that_of_its_archives_too(
     assert cli("archive", runs_of(store)[0]).code == 0
     (archive,) = store.glob("archive/*/*.tar.gz")
     monkeypatch.chdir(here)
-    for path in (store, Path("outputs"), archive, archive.relative_to(here)):
+    paths = (
+        store,
+        Path("outputs"),
+        archive,
+        archive.relative_to(here),
+        store / "archive",
+        Path("outputs/archive"),
+    )
+    for path in paths:
         outcome = cli("verify", "-q", "--signers", signers, "--require-signed-ledger", path)
         assert (outcome.code, outcome.out.count("NOT SIGNED AS REQUIRED")) == (1, 1), (path, outcome.out)
         assert "outputs: the ledger is NOT SIGNED AS REQUIRED" in outcome.out
     sign_store(cli, store)
-    for path in (store, Path("outputs"), archive, archive.relative_to(here)):
+    for path in paths:
         outcome = cli("verify", "-q", "--signers", signers, "--require-signed-ledger", path)
         assert outcome.code == 0, (path, outcome.out)
 

@@ -102,7 +102,7 @@ def _vouched_by(judgement: "Judgement") -> str:
     """Who vouches for the record as it is, as far as the reader knows them."""
     state, verdict = judgement.signature, judgement.result.verdict
     trusted = [each for each in judgement.signers if each.is_trusted]
-    names = "; ".join(_signer(each) for each in trusted or judgement.signers)
+    names = "; ".join(dict.fromkeys(_signer(each) for each in trusted or judgement.signers))
     if state.state == BAD_SIGNATURE:
         return "nobody: a signature is wrong"
     if not judgement.signers:

@@ -25,6 +25,7 @@ from runcard.store.verification.ledger_signatures import LedgerSignatureCheck
 
 if TYPE_CHECKING:
     from runcard.operations.signatures.trust import TrustPolicy
+    from runcard.store.verification.verdict import RecordIdentity
 
 _NOT_SIGNED = "the ledger is not signed by a trusted signer"
 _NO_LEDGER = "there is no ledger here that could be signed: whether other records were removed cannot be told"
@@ -34,25 +35,23 @@ def with_signed_ledgers(judgements: Iterable[Judgement], policy: "TrustPolicy | 
     """The same, and a finding for each store, and each record outside of one, whose ledger has no trusted signature."""
     stores: dict[str, bool] = {}
     paths: dict[str, str] = {}  # of the stores, as they were named
-    named: dict[str, list[Judgement]] = {}  # records by their stores
+    records: dict[str, list[RecordIdentity]] = {}  # by their stores
     for judgement in judgements:
         result = judgement.result
         if result.verdict.records and not _has_ledger(result.store):
             yield _with_finding(judgement, _NO_LEDGER)
             continue
-        if result.store is not None:
-            is_signed = not result.verdict.records and any(each.is_trusted for each in judgement.signers)
-            if result.is_named:
-                named.setdefault(result.store, []).append(judgement)
-            else:
-                stores[result.store] = stores.get(result.store, False) or is_signed
-            if result.verdict.records:
-                paths.setdefault(result.store, _shown_store(result.path, result.store))
-            else:
-                paths[result.store] = result.path
+        if result.store is not None and result.verdict.records:
+            identity = result.verdict.identity
+            records.setdefault(result.store, []).extend([] if identity is None else [identity])
+            paths.setdefault(result.store, _shown_store(result.path, result.store))
+        elif result.store is not None:
+            is_signed = any(each.is_trusted for each in judgement.signers)
+            stores[result.store] = stores.get(result.store, False) or is_signed
+            paths[result.store] = result.path
         yield judgement
-    for store in named.keys() - stores.keys():
-        ledger = judge(_ledger_of(store, paths[store], named[store]), policy)
+    for store in (store for store in records if store not in stores):
+        ledger = judge(_ledger_of(store, paths[store], records[store]), policy)
         stores[store] = any(each.is_trusted for each in ledger.signers)
         if stores[store] or ledger.result.verdict.findings:
             yield ledger
@@ -81,12 +80,10 @@ def _with_finding(judgement: Judgement, message: str) -> Judgement:
     return judgement._replace(result=result._replace(verdict=verdict))
 
 
-def _ledger_of(store: str, path: str, records: list[Judgement]) -> Verified:
-    """The signatures of the ledgers of a store; of their claims, those about records that were named."""
-    identities = [record.result.verdict.identity for record in records]
-    known = [identity for identity in identities if identity is not None]
-    present, names = RecordKeys(), {identity.name for identity in known}
-    for identity in known:
+def _ledger_of(store: str, path: str, records: list["RecordIdentity"]) -> Verified:
+    """The signatures of the ledgers of a store; of their claims, those about these records of it."""
+    present, names = RecordKeys(), {identity.name for identity in records}
+    for identity in records:
         present.add(LedgerKey(identity.kind, identity.name if identity.kind == SESSION else identity.id))
     try:
         data = read_ledger_signatures(store)
