@@ -169,13 +169,14 @@ def test_every_route_with_hostile_parts_of_its_path(page: TestClient, place: Pat
 
 
 @pytest.mark.long
-def test_every_route_with_every_hostile_parameter(page: TestClient, place: Path) -> None:
+@pytest.mark.parametrize("part", range(8))
+def test_every_route_with_every_hostile_parameter(page: TestClient, place: Path, part: int) -> None:
     import_session(place.parent / "home")
     texts = cycle(TEXTS)
     for good, filled in _addresses(page):
-        for address in filled:
+        for address in filled[part::8]:
             _check(page, address)
-        for name in (*_PARAMETERS, *_MORE):
+        for name in (*_PARAMETERS, *_MORE)[part::8]:
             for text in islice(texts, 11):
                 _check(page, f"{good}?{name}={quote(text, safe='', errors='surrogateescape')}")
 
