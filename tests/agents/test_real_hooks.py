@@ -116,6 +116,27 @@ def test_opencode_installs_nothing_in_the_project_for_the_plugin(tmp_path: Path)
     assert sorted(os.listdir(invocation.cwd)) == ["artifacts", "opencode.json"]
 
 
+@pytest.mark.parametrize("slow", ["session.created", "session.busy", "session.idle"])
+def test_the_events_of_opencode_are_noted_in_their_order_before_it_ends(slow: str, tmp_path: Path) -> None:
+    """However long the hook takes for one of them."""
+    with scripted_upstream() as upstream:
+        invocation = opencode(tmp_path, upstream.url)
+        command(invocation, "install", "opencode", "--hooks", "--yes")
+        settings = json.loads((invocation.cwd / "opencode.json").read_bytes())
+        ((_, options),) = settings["plugin"]
+        noted = tmp_path / "noted"
+        slowly = (
+            f"""for event; do :; done; [ "$event" != {slow} ] || sleep 3; "$@"; echo "$event" >> '{noted}'"""
+        )
+        options["command"] = ["sh", "-c", slowly, "sh", *options["command"]]
+        (invocation.cwd / "opencode.json").write_text(json.dumps(settings))
+        assert run_agent(invocation).code == 0
+    assert noted.read_text().split() == ["session.created", "session.busy", "session.idle"]
+    wait_until_done(invocation)
+    (document,) = stored(invocation).values()
+    assert document["instances"][0]["calls"] >= 1
+
+
 @pytest.mark.parametrize("event", KILL)
 def test_claude_code_that_is_killed_at_a_hook_is_stored_once_and_whole(event: str, tmp_path: Path) -> None:
     """With a sub-agent. What the hooks did not see is imported when the next session starts."""

@@ -1,7 +1,7 @@
 // The plugin that `runcard install opencode` adds to the settings of OpenCode, which names it by its path. OpenCode installs
 // npm packages in each `.opencode` folder that exists; so the plugin is not in one.
 // Notes that a session has started or is idle; runcard imports it in the background. Nothing is sent anywhere.
-import { spawn } from "node:child_process"
+import { spawnSync } from "node:child_process"
 
 const names = ["session.created", "session.busy", "session.idle"]
 const last = new Map()
@@ -15,14 +15,12 @@ export const Runcard = async ({ directory }, options) => ({
     last.set(session, name)
     try {
       const [program, ...words] = options.command
-      const child = spawn(program, [...words, "opencode", name], {
-        detached: true,
+      // Waits for the program, some 20 ms: the last event is noted last, and before OpenCode ends.
+      spawnSync(program, [...words, "opencode", name], {
+        input: JSON.stringify({ session_id: session, cwd: directory }),
         stdio: ["pipe", "ignore", "ignore"],
+        timeout: 5000,
       })
-      child.on("error", () => {})
-      child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify({ session_id: session, cwd: directory }))
-      child.unref()
     } catch {}
   },
 })
