@@ -12,6 +12,8 @@ from threading import Thread
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 SCRIPT = Path(__file__).parents[1] / "scripts" / "check_wheels.py"
 ALL = (
     "manylinux_2_17_x86_64",

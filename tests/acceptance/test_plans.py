@@ -58,6 +58,7 @@ def project(tmp_path: Path) -> RubyProject:
     return RubyProject(tmp_path / "shop")
 
 
+@pytest.mark.long
 def test_hostile_plans_are_findings(tmp_path: Path) -> None:
     """All at once: each is reported, none stops the others, none takes long."""
     for name, text in {**HOSTILE, **FINE}.items():
@@ -75,6 +76,7 @@ def test_hostile_plans_are_findings(tmp_path: Path) -> None:
             assert finding["column"] >= 1
 
 
+@pytest.mark.long
 def test_plan_commands_meet_hostile_plans(project: RubyProject) -> None:
     for number, text in enumerate(HOSTILE.values()):
         project.add(f"app/s{number}.rb")

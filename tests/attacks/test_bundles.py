@@ -349,6 +349,7 @@ def _pax_bomb() -> bytes:
     return info.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["damaged", "bomb", "enormous header"])
 def test_what_is_called_an_archive_does_not_stop_the_others(bundle: Path, tmp_path: Path, kind: str) -> None:
     sent = tmp_path / "sent"

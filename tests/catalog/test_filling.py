@@ -291,6 +291,7 @@ def test_a_catalog_that_cannot_be_used_is_put_aside(tmp_path: Path, damage: str)
         assert Path(f"{path}.replaced").read_bytes()[:100] == before[:100]
 
 
+@pytest.mark.long
 @pytest.mark.new_server
 def test_fifty_processes_that_find_it_broken_build_it_once(tmp_path: Path, back_end: str) -> None:
     for _ in range(5):

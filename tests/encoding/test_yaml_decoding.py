@@ -254,6 +254,7 @@ def test_nesting_up_to_the_limit_is_read(levels: int) -> None:
     assert value == []
 
 
+@pytest.mark.long
 def test_a_great_many_values_far_down_are_refused() -> None:
     """Each of them costs a look at every bracket around it."""
     assert refusal("[" * 900 + "1," * 60_000 + "]" * 900)[:2] == ("yaml.too-deep", 1)

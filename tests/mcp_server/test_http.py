@@ -208,6 +208,7 @@ def test_an_unknown_protocol_version_is_answered(server: HttpServer) -> None:
     assert "version" in text.lower()
 
 
+@pytest.mark.long
 def test_100_calls_at_once_are_all_answered(project: Path) -> None:
     with HttpServer(project) as server:
         client, totals = HttpClient(server), []

@@ -110,6 +110,7 @@ def test_a_client_of_another_version_gets_one_that_the_server_speaks(project: Pa
         assert client.end()[0] == 0
 
 
+@pytest.mark.long
 def test_a_hundred_calls_at_once_are_all_answered(project: Path) -> None:
     with LineClient(project) as client:
         names = ["list_records", "verify_record", "get_record", "cost_report"]

@@ -18,6 +18,7 @@ _CALLS = [sys.executable, str(_REQUESTS), "call", "call", "call"]
 _PROXIES = {"NO_PROXY": "", "no_proxy": ""}
 
 
+@pytest.mark.long
 def test_several_processes_share_one_meter(upstream: ScriptedUpstream, tmp_path: Path) -> None:
     ways = ["anthropic_three", "openai_chat_stream", "gemini_generate", "openai_response"]
     run = run_program(tmp_path, upstream.url, "processes", *ways)
@@ -57,6 +58,7 @@ def test_a_run_of_the_program_itself_inside_a_run(upstream: ScriptedUpstream, tm
     assert inner.document["performance"]["calls"] == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("credentials", [None, "user:p%40ss"])
 def test_an_http_proxy_is_used(upstream: ScriptedUpstream, tmp_path: Path, credentials: str | None) -> None:
     plain = credentials and credentials.replace("%40", "@")
@@ -102,6 +104,7 @@ def test_an_upstream_that_cannot_be_trusted_gets_no_request(tmp_path: Path) -> N
     assert {json.dumps(call.get("tokens") or {}) for call in run.calls} <= {"{}"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["anthropic_stream", "openai_response", "gemini_generate"])
 def test_a_provider_is_reached_by_https_through_a_proxy(tmp_path: Path, way: str) -> None:
     """No URL of the user's own: the provider is called by its name, and the record names it."""

@@ -57,6 +57,7 @@ def test_a_file_that_cannot_be_written_fails_the_session(pytester: pytest.Pytest
     result.stdout.fnmatch_lines(["Error: --runcard-json: *taken.json*"])
 
 
+@pytest.mark.long
 def test_workers_record_and_the_session_reports(project: Project) -> None:
     """The client is imported in the workers, after the plugin."""
     source = """
@@ -81,6 +82,7 @@ def test_it(number):
     assert (project.path / "junit.xml").read_text().count("runcard_cost_usd") == 4
 
 
+@pytest.mark.long
 def test_an_interrupt_closes_the_record_and_the_report_is_printed(project: Project) -> None:
     source = "def test_it(ask):\n    ask()\n    raise KeyboardInterrupt\ndef test_never(): pass"
     result = project.run(source, apart=True)

@@ -163,6 +163,7 @@ def close(store: Path, files: dict[str, bytes]) -> dict[str, bytes]:
     return {str(file.relative_to(run)): file.read_bytes() for file in run.rglob("*") if file.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_lines_that_are_read_again_give_the_same_record(
     case: Callable[[], dict[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

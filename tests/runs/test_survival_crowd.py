@@ -61,6 +61,7 @@ def speak(run: runcard.Run, me: str) -> Iterator[None]:
     (run.path / "me").write_text(me)
 
 
+@pytest.mark.long
 def test_fifty_processes_in_one_second_get_fifty_directories(place: Path) -> None:
     (report,) = harness("runs.harness_crowd", place / "outputs", "50")
     assert report["codes"] == [0] * 50

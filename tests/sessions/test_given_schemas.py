@@ -78,6 +78,7 @@ def accepts(name: str, *files: Path) -> bool:
     return subprocess.run([*command, *files], check=False, capture_output=True).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("write", [collected, imported, recorded, called])
 def test_every_document_of_a_session_satisfies_the_given_schema(
@@ -113,6 +114,7 @@ def test_a_session_of_1_0_0_has_nothing_that_was_added(here: Path, write: Callab
     assert here in path.absolute().parents
 
 
+@pytest.mark.long
 def test_the_other_program_checks_the_form_of_times(here: Path) -> None:
     document = samples.instance()
     for name, time in (("good", "2025-11-06T14:05:00Z"), ("bad", "yesterday")):

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def disguises(draw: st.DrawFn) -> tuple[Made, list[str], str, str]:
     return made, [f"class {class_name}", *inner, "end"], class_name, method
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(disguises())
 def test_names_order_and_layout_do_not_matter(disguise: tuple[Made, list[str], str, str]) -> None:

@@ -94,6 +94,7 @@ def at_once(session: Session, store: Path, count: int = 4, *, grow: bool = False
     return sorted(actions)
 
 
+@pytest.mark.long
 def test_processes_that_import_a_session_at_once_store_it_once(place: Path) -> None:
     session, store = Session(place), place / "artifacts"
     assert at_once(session, store) == ["imported", "unchanged", "unchanged", "unchanged"]
