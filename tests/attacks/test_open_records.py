@@ -88,6 +88,15 @@ def kill_owner(live: Path) -> None:
     (live / "session.json").write_text(json.dumps(start))
 
 
+def in_killed_process(work: Callable[[], object]) -> None:
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            work()
+        os._exit(9)
+    os.waitpid(child, 0)
+
+
 def assert_nothing_taken(store: Path) -> None:
     assert not [name for name, data in contents(store).items() if TEXT.encode() in data]
     assert not list(store.glob("2*/instances/*/workspace"))
@@ -109,16 +118,44 @@ def test_closing_copies_nothing_that_a_strangers_session_names(
     assert verdict.findings == ()
 
 
-def test_closing_all_copies_nothing_of_a_dead_session(cli: Cli, here: Path, planted: Path) -> None:
+def test_doctor_names_a_dead_session_that_may_be_somebody_elses(planted: Path) -> None:
     kill_owner(planted)
     warnings = [warning for warning in doctor().warnings() if "team-1" in warning.message]
     assert [warning.message.split(":")[0] for warning in warnings] == [
         "1 open session is not known to be yours"
     ]
     assert "runcard close --trust artifacts/.open/team-1" in str(warnings[0].hint)
+
+
+def test_closing_all_leaves_a_dead_session_open_that_may_be_somebody_elses(
+    cli: Cli, here: Path, planted: Path
+) -> None:
+    kill_owner(planted)
+    before = contents(here / "artifacts")
     done = cli("close")
-    assert (done.code, done.err.count(REASON)) == (2, 2)
-    assert_nothing_taken(here / "artifacts")
+    assert done.code == 2
+    assert f"{planted} is not closed: it is not known to be yours" in done.err
+    assert f"if it is yours: runcard close --trust {planted}" in done.err
+    assert contents(here / "artifacts") == before
+    closed = json.loads(cli("close", "--json").out)["runs"]
+    assert [(run["closed"], run["status"]) for run in closed] == [(False, "interrupted")]
+    assert cli("close", "--trust", planted).code == 0
+    assert len(list((here / "artifacts").glob("2*/instances/*/workspace/thesis.txt"))) == 1
+
+
+@pytest.mark.parametrize("whose", ["mine", "a stranger's"])
+def test_closing_all_leaves_my_session_open_if_an_agent_may_be_somebody_elses(
+    cli: Cli, here: Path, home: Path, as_user: As, whose: str
+) -> None:
+    as_user("alice")
+    in_killed_process(
+        lambda: runcard.Session("team-1", strict=True).start().start_instance("coder", workspace=home)
+    )
+    as_user("alice" if whose == "mine" else "mallory")
+    in_killed_process(lambda: join_session("team-1").start_instance("writer", workspace=home))
+    as_user("alice")
+    done = cli("close")
+    assert (done.code, layout_live(here).exists()) == ((0, False) if whose == "mine" else (2, True))
 
 
 @pytest.mark.usefixtures("planted")
@@ -152,13 +189,14 @@ def test_my_own_session_is_closed_with_all_that_it_names(
 def test_a_session_of_a_program_that_was_killed_is_closed_with_its_files(
     cli: Cli, here: Path, home: Path
 ) -> None:
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            session = runcard.Session("team-1", strict=True).start()
-            session.start_instance("coder", workspace=home).log("hello")
-        os._exit(9)
-    os.waitpid(child, 0)
+    in_killed_process(
+        lambda: (
+            runcard.Session("team-1", strict=True)
+            .start()
+            .start_instance("coder", workspace=home)
+            .log("hello")
+        )
+    )
     assert layout.live_sessions("artifacts")
     assert cli("close").code == 0
     assert len(list((here / "artifacts").glob("2*/instances/*/workspace/thesis.txt"))) == 1

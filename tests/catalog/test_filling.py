@@ -170,6 +170,25 @@ def test_rows_are_those_of_a_new_catalog_after_any_history(
     assert dump(database) == rebuilt(tmp_path, store)
 
 
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_which_of_equal_copies_counts_does_not_depend_on_when_each_was_read(
+    tmp_path: Path, database: CatalogDatabase, *, has_ids: bool
+) -> None:
+    store = tmp_path / "outputs"
+    with runcard.record(store, strict=True) as run:
+        usage = {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 1, "output_tokens": 1}}
+        run.add_usage(usage | ({"id": "msg_1", "type": "message"} if has_ids else {}))
+    shutil.copytree(run.path, store / f"{run.path.name}-copy")
+    fill(database, str(store))
+    before = dump(database)
+    amend(run.path, "tag", "best")  # it is read again, after its copy
+    fill(database, str(store))
+    ((name,),) = database.query("SELECT name FROM records WHERE is_counted = 1")
+    assert name == run.path.name
+    assert dump(database) == rebuilt(tmp_path, store)
+    assert [row[1:] for row in dump(database)["usage"]] == [row[1:] for row in before["usage"]]
+
+
 def test_catching_up_sees_what_runcard_does(tmp_path: Path, database: CatalogDatabase) -> None:
     """Without looking at every record."""
     store = tmp_path / "outputs"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,16 +35,22 @@ def stores(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "a", tmp_path / "b"
 
 
+class TwoWriters(NamedTuple):
+    """The catalog of a server as two hosts, a and b, have it open."""
+
+    one: CatalogDatabase
+    other: CatalogDatabase
+    open: Callable[[str], CatalogDatabase]  # once more, on a host
+
+
 @pytest.fixture
-def hosts(monkeypatch: pytest.MonkeyPatch, server: Any) -> Iterator[tuple[CatalogDatabase, CatalogDatabase]]:
-    url = server.url()
-    with on_host(monkeypatch, "a", url) as one, on_host(monkeypatch, "b", url) as other:
-        yield one, other
+def writers(monkeypatch: pytest.MonkeyPatch, server: Any) -> Iterator[TwoWriters]:
+    def on_host(name: str) -> CatalogDatabase:
+        monkeypatch.setattr(postgres_engine, "host_name", lambda: name)
+        return CatalogDatabase(server.url())
 
-
-def on_host(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> CatalogDatabase:
-    monkeypatch.setattr(postgres_engine, "host_name", lambda: name)
-    return CatalogDatabase(url)
+    with on_host("a") as one, on_host("b") as other:
+        yield TwoWriters(one, other, on_host)
 
 
 def before_statement(
@@ -68,16 +74,15 @@ def waits_for_lock(database: CatalogDatabase) -> bool:
 def test_what_is_written_while_calls_are_settled_is_settled_later(
     tmp_path: Path,
     stores: tuple[Path, Path],
-    hosts: tuple[CatalogDatabase, CatalogDatabase],
-    server: Any,
+    writers: TwoWriters,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one, other = hosts
+    one, other, on_host = writers
     writer = Thread(target=fill, args=(other, str(stores[1])))
 
     def write() -> None:
         writer.start()
-        with CatalogDatabase(server.url()) as third:
+        with on_host("c") as third:
             wait_until(lambda: waits_for_lock(third), "the other writer waits")
 
     before_statement(monkeypatch, one, "DELETE FROM unsettled", write)
@@ -90,18 +95,17 @@ def test_what_is_written_while_calls_are_settled_is_settled_later(
 def test_a_rebuild_keeps_the_sums_of_what_another_process_adds_meanwhile(
     tmp_path: Path,
     stores: tuple[Path, Path],
-    hosts: tuple[CatalogDatabase, CatalogDatabase],
-    server: Any,
+    writers: TwoWriters,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One of the same host."""
-    one, other = hosts
+    one, other, on_host = writers
     fill(one, str(stores[0]))
     fill(other, str(stores[1]))
     clear = one.engine.clear
 
     def clear_later() -> None:
-        with on_host(monkeypatch, "a", server.url()) as same_host:
+        with on_host("a") as same_host:
             fill(same_host, str(stores[0]))
         clear()
 
@@ -114,17 +118,16 @@ def test_a_rebuild_keeps_the_sums_of_what_another_process_adds_meanwhile(
 def test_filling_ends_when_another_process_rebuilds(
     tmp_path: Path,
     stores: tuple[Path, Path],
-    hosts: tuple[CatalogDatabase, CatalogDatabase],
-    server: Any,
+    writers: TwoWriters,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows of a store that is not there any more would count for ever."""
-    one, other = hosts
+    one, other, on_host = writers
     fill(other, str(stores[1]))
     take = one.take_numbers
 
     def take_and_rebuild(count: int) -> int:
-        with on_host(monkeypatch, "a", server.url()) as same_host:
+        with on_host("a") as same_host:
             same_host.clear()
         return take(count)
 

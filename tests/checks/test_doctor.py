@@ -17,7 +17,7 @@ import pytest
 
 from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
-from files.unprivileged import everybodys_directory
+from files.unprivileged import everybodys_directory, without_rights
 from isolation import set_user_folders
 from measured_processes import VARIABLE
 from runcard import extras
@@ -400,6 +400,19 @@ def test_the_size_of_a_large_store_is_a_lower_bound(cli: Cli, monkeypatch: pytes
     assert (store["runs"], store["bytes_at_least"]) == (3, True)
     assert 0 < store["bytes"] < 3 * 1002
     assert "3 runs, 0 sessions; at least " in cli("doctor").out
+
+
+def test_a_store_that_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    with everybodys_directory() as folder:
+        monkeypatch.chdir(folder)
+        Path("outputs").mkdir()
+        doctor(cli)  # loads what that needs
+        Path("outputs").chmod(0)
+        with without_rights():
+            outcome, (store,) = cli("doctor"), doctor(cli, 2)["stores"]
+    assert "the store outputs cannot be read: Permission denied" in outcome.err
+    assert "cannot be read: Permission denied" in outcome.out
+    assert (store["runs"], store["sessions"], store["bytes"]) == (None, None, None)
 
 
 def test_a_link_in_a_store_is_a_problem_of_that_store(cli: Cli, here: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 
 import runcard
 from conftest import Cli
-from runcard.errors import StoreError
+from files.unprivileged import NOBODY, everybodys_directory, without_rights
+from runcard.errors import RuncardError, StoreError
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 from runcard.store import store_search
@@ -75,6 +76,18 @@ def run(two_runs: Path, here: Path) -> Path:
     """Two runs of a command; the newer one."""
     shutil.copytree(two_runs, here / "outputs")
     return here / "outputs" / NEWER
+
+
+@pytest.fixture
+def shared(two_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that everybody can read, with two runs in `outputs`, and root's ledgers in `artifacts`."""
+    with everybodys_directory() as folder:
+        monkeypatch.chdir(folder)
+        shutil.copytree(two_runs, folder / "outputs")
+        (folder / "artifacts" / ".runcard").mkdir(parents=True)
+        open_record("@latest")  # loads what that needs
+        (folder / "artifacts" / ".runcard").chmod(0o700)
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -484,6 +497,35 @@ class TestWordsThatMustNotHitAnotherRecord:
             done = cli("amend", word, "tag", "x")
             assert (done.code, "archive_index.json" in done.err) == (1, True), done.err
         assert cli("show", run_id(run.name)).code == 0
+
+    @pytest.mark.needs("root")
+    def test_the_latest_beside_a_store_whose_ledgers_cannot_be_read(self, shared: Path) -> None:
+        """Only archives that this user made count, and there are none in the ledgers of another user."""
+        own = shared / "artifacts" / ".runcard"
+        with without_rights():
+            assert open_record("@latest").name == NEWER
+            with pytest.raises(RuncardError, match=r"artifacts/\.runcard: Permission denied"):
+                open_record(run_id(NEWER)[:-1])
+        os.chown(own, NOBODY, -1)
+        own.chmod(0)
+        with (
+            without_rights(),
+            pytest.raises(StoreError, match=r"artifacts/\.runcard: Permission denied") as raised,
+        ):
+            open_record("@latest")
+        assert "outputs/@latest" in str(raised.value.hint)
+        with without_rights():
+            assert open_record("outputs/@latest").name == NEWER
+        own.rmdir()
+        own.symlink_to("/")
+        with without_rights(), pytest.raises(StoreError, match="symbolic link"):
+            open_record("@latest")
+
+    @pytest.mark.needs("root")
+    def test_the_latest_is_unknown_beside_a_store_that_cannot_be_read(self, shared: Path) -> None:
+        (shared / "artifacts").chmod(0)
+        with without_rights(), pytest.raises(StoreError, match="which record is @latest is unknown"):
+            open_record("@latest")
 
     @pytest.mark.usefixtures("run")
     def test_a_store_for_older_records_does_not_go_with_a_name(self, cli: Cli) -> None:

@@ -37,6 +37,17 @@ def everybodys_directory() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """This process as another user than root. What is not imported yet may not be readable then."""
+    user = os.geteuid()
+    os.seteuid(user or NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
 def as_nobody(root: Path, code: str, imports: str = "") -> str:
     """What `code` prints; it sees `root`, the modules checksums, copying, errors and files, and what is imported."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}

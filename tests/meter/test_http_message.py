@@ -238,7 +238,12 @@ UNCLEAR_REQUESTS = [
     b"Transfer-Encoding : chunked\r\n",
     b"Content-Length : 3\r\n",
     b" Transfer-Encoding: chunked\r\nX: y\r\n Content-Length: 3\r\nContent-Length\x00: 3\r\n",
+    b"X y\r\n Transfer-Encoding: chunked\r\n",
+    b"X: y\rTransfer-Encoding: chunked\r\n",
+    b"X: y\r\r\n",
+    b"X: y\0\r\n",
 ]
+FOLDED_FIRST = b"POST / HTTP/1.1\r\n%bTransfer-Encoding: chunked\r\nHost: x\r\n\r\n"
 
 
 @pytest.mark.parametrize("fields", UNCLEAR_REQUESTS)
@@ -246,6 +251,29 @@ def test_a_request_that_servers_read_in_different_ways_is_unclear(fields: bytes)
     head = parse_head(b"POST / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
     with pytest.raises(UnclearMessage):
         request_body(head, RequestLine(b"POST", b"/", b"HTTP/1.1"))
+
+
+@pytest.mark.parametrize("space", [b" ", b"\t"])
+def test_a_folded_line_after_the_first_line_is_unclear(space: bytes) -> None:
+    head = parse_head(FOLDED_FIRST % space)
+    assert head.fields == [(b"host", b"x")]
+    with pytest.raises(UnclearMessage):
+        request_body(head, RequestLine(b"POST", b"/", b"HTTP/1.1"))
+
+
+def test_a_bare_cr_before_a_request_is_unclear() -> None:
+    head = parse_head(b"\r\n\rGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    with pytest.raises(UnclearMessage):
+        request_body(head, RequestLine(b"GET", b"/", b"HTTP/1.1"))
+
+
+def test_a_request_line_with_a_bare_cr_is_none() -> None:
+    assert request_line(parse_head(b"GET / HTTP/1.1\r\r\nHost: x\r\n\r\n")) is None
+
+
+def test_folded_lines_of_an_ordinary_header_are_one_value() -> None:
+    head = parse_head(b"GET / HTTP/1.1\r\nX: a\r\n  b \r\n\tc\r\nHost: x\n\r\n")
+    assert (head.fields, head.unclear) == ([(b"x", b"a b c"), (b"host", b"x")], "")
 
 
 def test_chunks_in_a_request_of_the_old_version_are_unclear() -> None:
@@ -278,7 +306,18 @@ def test_a_reply_with_two_lengths_is_unclear(fields: bytes) -> None:
         reply_body(head, status_line(head), b"GET")
 
 
-@pytest.mark.parametrize("line", [b"HTTP/2 200", b"HTTP/1.1 20", b"ICY 200 OK", b"", b"HTTP/1.1 0200 OK"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"HTTP/1.1 200 OK\rX: y",
+        b"HTTP/1.1 200 OK\r",
+        b"HTTP/2 200",
+        b"HTTP/1.1 20",
+        b"ICY 200 OK",
+        b"",
+        b"HTTP/1.1 0200 OK",
+    ],
+)
 def test_a_reply_without_a_status_is_unclear(line: bytes) -> None:
     with pytest.raises(UnclearMessage):
         status_line(parse_head(line + b"\r\n\r\n"))

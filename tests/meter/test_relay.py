@@ -784,6 +784,8 @@ UNCLEAR = {
     "no number": b"Content-Length: four",
     "unknown coding": b"Transfer-Encoding: gzip",
     "folded": b"Content-Length:\r\n 4",
+    "bare CR": b"X: y\rTransfer-Encoding: chunked",
+    "NUL": b"X: y\0",
 }
 
 
@@ -805,6 +807,29 @@ def test_an_unclear_request_is_passed_on_and_nothing_after_it_is_taken_for_a_req
         assert relay.exchange.failure is Failure.NOT_UNDERSTOOD
     assert received[0].endswith(line + b"\r\n\r\n" + body)
     assert received[0].startswith(b"POST / HTTP/1.1\r\n")
+    assert upstream.connections == 1
+
+
+def test_a_folded_line_after_the_request_line_is_no_header_and_the_request_is_unclear() -> None:
+    """A server may read the next request out of a body that this request does not seem to have."""
+    received: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        received.append(read_head(connection) + read_exactly(connection, 200))
+        connection.sendall(OK)
+
+    with raw_upstream(script) as upstream, running_relay() as relay:
+        path = relay.path(upstream.url)
+        smuggled = get(relay, path).ljust(200)
+        folded = b" Transfer-Encoding: chunked\r\n"
+        with relay.connect() as connection:
+            connection.sendall(
+                b"POST %b HTTP/1.1\r\n%bHost: %b\r\n\r\n%b" % (path, folded, relay.host, smuggled)
+            )
+            assert read_all(connection) == OK
+        assert relay.exchange.failure is Failure.NOT_UNDERSTOOD
+    assert received[0].startswith(b"POST / HTTP/1.1\r\n" + folded)
+    assert received[0].endswith(smuggled)
     assert upstream.connections == 1
 
 
@@ -831,6 +856,9 @@ UNCLEAR_REPLIES = {
     "another protocol": b"220 smtp.example ready\r\n\r\n",
     "upgrade without a request": b"HTTP/1.1 101 Switching\r\n\r\nok",
     "old": b"HTTP/0.9 200 OK\r\n\r\nok",
+    "bare CR": b"HTTP/1.1 200 OK\r\nX: y\rContent-Length: 4\r\nContent-Length: 2\r\n\r\nok",
+    "bare CR after the status": b"HTTP/1.1 200 OK\rContent-Length: 4\r\nContent-Length: 2\r\n\r\nok",
+    "folded first": b"HTTP/1.1 200 OK\r\n Content-Length: 4\r\nContent-Length: 2\r\n\r\nok",
 }
 
 

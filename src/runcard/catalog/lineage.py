@@ -34,13 +34,18 @@ class RecordLineage:
     def record(self, number: int) -> CallRecord:
         if number not in self._records:
             sql = (
-                "SELECT id, kind, record_id, tool, started, ended, is_open, is_copy FROM records WHERE id = ?"
+                "SELECT r.path, s.host, kind, record_id, tool, started, ended, is_open, is_copy "
+                "FROM records r JOIN stores s ON s.id = r.store WHERE r.id = ?"
             )
-            own, kind, name, tool, started, ended, is_open, is_copy = self._database.rows(sql, (number,))[0]
+            path, host, kind, name, tool, started, ended, is_open, is_copy = self._database.rows(
+                sql, (number,)
+            )[0]
             above = ancestors(name, self._parents) if kind == RUN else frozenset()
             ended = None if is_open else ended
             is_lost = any(not self._is_known(one) for one in above)
-            self._records[number] = CallRecord(own, kind, name, tool, started, ended, above, is_lost)
+            self._records[number] = CallRecord(
+                number, kind, name, tool, started, ended, above, is_lost, (path, host)
+            )
             self._copies[number] = bool(is_copy)
         return self._records[number]
 

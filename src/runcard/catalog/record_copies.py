@@ -19,10 +19,14 @@ class RecordCopies(NamedTuple):
 
 
 def copied_records(database: "CatalogDatabase") -> RecordCopies:
-    """The copies of records. Where each call has an identity, all of them count, and each call once; else the one with most calls."""
+    """The copies of records. Where each call has an identity, all of them count, and each call once; else the one with most calls.
+
+    Of equal ones it is the first by path: a record gets another number whenever it is read again.
+    """
     sql = (
-        "SELECT id, kind, record_id, tool, started, sha256, calls, coalesce(cost, known_cost), ended FROM records "
-        "WHERE problem IS NULL AND record_id IN (SELECT record_id FROM records GROUP BY record_id HAVING count(*) > 1)"
+        "SELECT r.id, r.kind, r.record_id, r.tool, r.started, r.sha256, r.path, s.host, "
+        "r.calls, coalesce(r.cost, r.known_cost), r.ended FROM records r JOIN stores s ON s.id = r.store "
+        "WHERE r.problem IS NULL AND r.record_id IN (SELECT record_id FROM records GROUP BY record_id HAVING count(*) > 1)"
     )
     same: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
     for row in database.rows(sql):
@@ -32,7 +36,7 @@ def copied_records(database: "CatalogDatabase") -> RecordCopies:
         same.setdefault((kind, own, tool, None if is_unique else started), []).append(row)
     left_out, others_count, conflicts = set(), 0, set()
     for rows in same.values():
-        best, *others = sorted(rows, key=lambda row: ([-(value or 0) for value in row[6:]], row[0]))
+        best, *others = sorted(rows, key=lambda row: ([-(value or 0) for value in row[8:]], row[6:8]))
         others_count += len(others)
         if others and _lack_identities(database, [row[0] for row in rows]):
             left_out |= {row[0] for row in others}

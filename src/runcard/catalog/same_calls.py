@@ -31,6 +31,7 @@ class CallRecord(NamedTuple):
     ended: int | None
     ancestors: Collection[str] = ()  # ids of the runs that it is a part of
     lacks_ancestor: bool = False  # the record of one of them is gone, and so are the ids of those above it
+    place: tuple[str, str] = ("", "")  # its path and its host: the number changes when it is read again
 
     def is_copy_of(self, other: "CallRecord") -> bool:
         return (self.kind, self.record_id, self.tool) == (other.kind, other.record_id, other.tool)
@@ -78,6 +79,11 @@ class CallClaim(NamedTuple):
         is_session = self.record.kind != RUN
         return is_session, self.record.tool is not None, len(self.record.ancestors)
 
+    @property
+    def order(self) -> tuple[object, ...]:
+        """What decides between equal reports."""
+        return self.record.place, self.record.number, self.number
+
 
 @dataclass
 class SameCall:
@@ -87,11 +93,11 @@ class SameCall:
 
     @property
     def owner(self) -> CallClaim:
-        return max(self.reports, key=lambda one: (one.depth, -one.record.number))
+        return min(self.reports, key=lambda one: (_most_first(one.depth), one.order))
 
     @property
     def best(self) -> CallClaim:
-        return max(self.reports, key=lambda one: (one.rank, one.depth, -one.record.number))
+        return min(self.reports, key=lambda one: (_most_first(one.rank), _most_first(one.depth), one.order))
 
     @property
     def figures(self) -> tuple[int | None, ...]:
@@ -119,9 +125,7 @@ def same_calls(reports: Iterable[CallClaim]) -> list[SameCall]:
     """The calls of these reports, in any order."""
     found: list[SameCall] = []
     kept: dict[_Slot, list[SameCall]] = {}
-    ordered = sorted(
-        reports, key=lambda one: (*(-part for part in one.rank), one.time or 0, one.record.number, one.number)
-    )
+    ordered = sorted(reports, key=lambda one: (_most_first(one.rank), one.time or 0, one.order))
     for report in ordered:
         slots = _slots(report)
         near = {id(call): call for slot in slots for call in kept.get(slot, ())[-_MOST:]}.values()
@@ -138,6 +142,11 @@ def same_calls(reports: Iterable[CallClaim]) -> list[SameCall]:
             if slot.is_own and all(call is not one for one in kept.setdefault(slot, [])[-_MOST:]):
                 kept[slot].append(call)
     return found
+
+
+def _most_first(rank: tuple[int, ...]) -> tuple[int, ...]:
+    """What sorts the highest rank first."""
+    return tuple(-part for part in rank)
 
 
 class _Slot(NamedTuple):

@@ -87,6 +87,18 @@ def _check_indexes(stores: list[StoreSearch]) -> None:
         raise problem
 
 
+def _check_seen(word: str, stores: list[StoreSearch]) -> None:
+    """Raise the error of a store that may have a newer record.
+
+    What another user's ledgers have of archives elsewhere does not count: only archives that this user made do.
+    """
+    for store in stores:
+        if store.problem is not None and not store.is_of_others:
+            message = f"which record is {printable(word)} is unknown: {store.problem.message}"
+            hint = f"{store.problem.hint}; or name a record, or a store: {printable(os.path.join('outputs', word))}"
+            raise StoreError(message, hint=hint) from store.problem
+
+
 def _only(word: str, matches: list[RecordMatch]) -> RecordMatch:
     if len(matches) > 1:
         is_open = [match for match in matches if _is_open_session(match, word)]
@@ -183,10 +195,10 @@ def _order(moment: datetime, number: int, match: RecordMatch) -> _Order:
 def _latest(word: str, stores: list[StoreSearch], before: int) -> RecordMatch:
     count = 0
     for count, (match, key) in enumerate(_newest(stores), 1):
-        _check_indexes(stores)
+        _check_seen(word, stores)
         if count > before:
             return _only(word, _matches(stores, key, is_exact=True) or [match])
-    _check_indexes(stores)
+    _check_seen(word, stores)
     places = ", ".join(printable(store.path) for store in stores)
     if not count:
         raise StoreError(

@@ -15,6 +15,7 @@ from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.documents.session.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
+from runcard.files.user_folders import is_own
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, entries_about, history_of
 from runcard.store.record import DirectoryRecord, Record, id_of, not_a_record, recorded_at, work_ended_at
@@ -80,6 +81,7 @@ class StoreSearch:
     def __init__(self, path: str) -> None:
         self.path = path
         self.problem: RuncardError | None = None  # why the archives could not be searched
+        self.is_of_others = False  # the problem is that only another user can read the ledgers
         self._ids: dict[str, str | None] = {}
 
     @cached_property
@@ -127,7 +129,15 @@ class StoreSearch:
             return history_of(self.path)
         except RuncardError as error:
             self.problem = error
+            self.is_of_others = isinstance(error.__cause__, PermissionError) and self._has_ledgers_of_others()
             return []
+
+    def _has_ledgers_of_others(self) -> bool:
+        """Whether the folder of the ledgers belongs to another user; False if the store itself cannot be looked into."""
+        try:
+            return not is_own(os.stat(layout.own_folder(self.path)))
+        except OSError:
+            return False
 
     def exact(self, word: str) -> Iterator[RecordMatch]:
         """The records that have this name or this id."""

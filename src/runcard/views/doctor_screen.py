@@ -103,6 +103,8 @@ def _stores(report: JsonObject) -> list[str]:
 
 
 def _store(store: JsonObject) -> list[str]:
+    if store["runs"] is None:
+        return _entry(store["path"], [f"cannot be read: {store['problem']}"])
     size = ("at least " if store["bytes_at_least"] else "") + byte_size(store["bytes"])
     counts = [counted(store["runs"], "run"), counted(store["sessions"], "session")]
     counts += [f"{store['archived']:,} archived"] if store["archived"] else []

@@ -35,15 +35,16 @@ def command(runs: tuple[str, ...], outputs: str | None, trust: bool, as_json: bo
     alone. A session that belongs to no process is closed if it is named.
 
     A cloned repository, or another user, can leave an open session that names your files. So the workspaces and outputs of a
-    session are stored only if you started it, as this user, in this folder; else a warning names what was left out, and it is
-    not signed. --trust says that it is yours.
+    session are stored only if you started it, as this user, in this folder. Another session stays open, with a warning, unless
+    you name it; then a warning names what was left out, and it is not signed. --trust says that it is yours.
 
-    Exit codes: 0 done, 1 a run could not be closed, 2 something was left out or not signed, or a run is on another host.
+    Exit codes: 0 done, 1 a run could not be closed, 2 something was left out, not signed or not closed: see the warnings.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.files import printable, shell_word  # noqa: PLC0415
     from runcard.operations.runs.close import find_unclosed_runs, finish_interrupted  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
+    from runcard.store.sessions.own_paths import UNPROVEN  # noqa: PLC0415
 
     if trust and not runs:
         raise UsageError("--trust is about no run", hint="name what is yours: runcard close --trust @latest")
@@ -67,12 +68,18 @@ def command(runs: tuple[str, ...], outputs: str | None, trust: bool, as_json: bo
     for run in batch.over(runs or [*find_unclosed_runs(outputs), *sessions]):
         with batch.catching(run):
             closing = _close(run, is_named=bool(runs), trust=trust)
-            if not runs and closing.status != "running" and not closing.closed:
+            is_unproven = closing.reason == UNPROVEN
+            if not runs and closing.status != "running" and not closing.closed and not is_unproven:
                 continue  # another process closed it meanwhile
             is_any_open = True
             batch.add(run, _ClosingLine(closing), lambda _, result: say_done(result.line))
-            if _is_elsewhere(closing):
-                batch.warn(f"{closing.path} is not closed: {closing.reason}")
+            if is_unproven or _is_elsewhere(closing):
+                hint = (
+                    f"if it is yours: runcard close --trust {shell_word(closing.path)}"
+                    if is_unproven
+                    else None
+                )
+                batch.warn(f"{closing.path} is not closed: {closing.reason}", hint)
     if not runs and not is_any_open:
         batch.done(f"{outputs}: no open run")
     code = batch.finish()
@@ -124,7 +131,7 @@ def _close(run: str, *, is_named: bool, trust: bool) -> "CloseResult":
     from runcard.operations.runs.close import close_one  # noqa: PLC0415
 
     try:
-        return close_one(run, even_detached=is_named, trust=trust)
+        return close_one(run, is_named=is_named, trust=trust)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:
             raise  # the current directory was removed

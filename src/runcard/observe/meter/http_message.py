@@ -15,7 +15,7 @@ LONGEST_CHUNK_LINE = 1 << 16
 
 _HEAD_END = re.compile(rb"\n\r?\n")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^\x00-\x20]+) (HTTP/1\.[01])")
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: ([^\x00\n]*))?")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: ([^\x00\r\n]*))?")
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
@@ -97,21 +97,29 @@ class HeadBuffer:
 
 def parse_head(raw: bytes) -> MessageHead:
     """Split a head. A line that is no field is left out."""
-    first, *lines = raw.lstrip(b"\r\n").split(b"\n")
+    first, *lines = (line.removesuffix(b"\r") for line in raw.lstrip(b"\r\n").split(b"\n"))
     fields: list[tuple[bytes, bytes]] = []
     unclear = ""
+    if b"\0" in raw or b"\r" in raw.replace(b"\r\n", b""):  # some take a bare CR for the end of a line
+        unclear = "a bare CR or a NUL in the head"
+    is_after_field = False
     for line in lines:
         name, colon, value = line.partition(b":")
         if line[:1] in (b" ", b"\t"):  # an obsolete line folding: belongs to the field before
-            name, before = fields.pop() if fields else (b"", b"")
-            fields.append((name, (before + b" " + line.strip(b" \t\r")).strip(b" ")))
+            if not is_after_field:
+                unclear = "a folded line that belongs to no header"
+                continue
+            name, before = fields.pop()
+            fields.append((name, (before + b" " + line.strip(b" \t")).strip(b" ")))
             if name in _FRAMING:
                 unclear = "a framing header in several lines"
-        elif colon and _TOKEN.fullmatch(name):
-            fields.append((name.lower(), value.strip(b" \t\r")))
+            continue
+        is_after_field = bool(colon and _TOKEN.fullmatch(name))
+        if is_after_field:
+            fields.append((name.lower(), value.strip(b" \t")))
         elif any(each in name.lower() for each in _FRAMING):
             unclear = "a framing header with a malformed name"
-    return MessageHead(first.rstrip(b"\r"), fields, unclear)
+    return MessageHead(first, fields, unclear)
 
 
 _FRAMING = (b"content-length", b"transfer-encoding")

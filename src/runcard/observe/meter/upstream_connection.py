@@ -210,7 +210,7 @@ class UpstreamConnection(asyncio.Protocol):
         report = self._program.pending[0]
         if line.status < 200 and line.status != 101:
             return
-        response = ResponseHead(line.status, line.reason.decode("latin-1").rstrip("\r"), head.headers)
+        response = ResponseHead(line.status, line.reason.decode("latin-1"), head.headers)
         if line.status == 101:
             if not report.proposes_upgrade:
                 raise UnclearMessage("an upgrade without a request for it")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.digests import sha256_bytes
 from runcard.documents.findings import INTACT, Finding, ledger_finding, record_finding
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import Limits
@@ -197,10 +196,12 @@ class ArchivesCheck:
 
     def _location_findings(self, path: str, archive: "ArchiveIdentity") -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
+        entry = self._in_ledger.get(path)
         record = archive.key
+        if not record.name and entry is not None:
+            record = entry.record  # its document is lost, which is said of the archive
         self.records.add(record)
         is_unfinished = record in self._present  # archiving it again finishes the work
-        entry = self._in_ledger.get(path)
         if entry is not None and entry.sha256 is not None and entry.sha256 != archive.sha256:
             message = "the ledger knows this archive with another digest"
             yield self._ledger(path, message, entry.sha256, archive.sha256, is_warning=is_unfinished)
@@ -324,7 +325,9 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
 
 def _verify_bundle(path: str, progress: Progress | None, limits: Limits | None) -> Verdict:
     """The verdict on the run in a bundle; a bundle that must not be opened is a finding."""
+    from runcard.documents.reader import load_document  # noqa: PLC0415 - few archives are bundles
     from runcard.store.archives.bundles.check import read_bundle  # noqa: PLC0415 - few archives are bundles
+    from runcard.store.archives.bundles.named_files import manifest_problems  # noqa: PLC0415
     from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE  # noqa: PLC0415
 
     name = printable(os.path.basename(path))
@@ -338,13 +341,13 @@ def _verify_bundle(path: str, progress: Progress | None, limits: Limits | None) 
         from runcard.operations.signatures.anchor_proof import apply_proof_data  # noqa: PLC0415 - few bundles have one
 
         verdict = apply_proof_data(verdict, proof, bundled_proof(manifest["run"]))
-    stated, found = manifest.get("metadata_sha256"), sha256_bytes(run.read(layout.METADATA) or b"").hex
-    if stated == found:
-        return verdict
-    other = record_finding(
-        "document", name, MANIFEST, "it names another run", expected=printable(str(stated)), found=found
-    )
-    return verdict._replace(findings=(*verdict.findings, other))
+    metadata = run.read(layout.METADATA) or b""
+    try:
+        problems = list(manifest_problems(manifest, metadata, load_document(metadata).to_dict()))
+    except RuncardError:
+        return verdict  # which reports the document
+    more = (record_finding("document", name, MANIFEST, problem) for problem in problems)
+    return verdict._replace(findings=(*verdict.findings, *more))
 
 
 def _trusted_store(record: ArchivedRecord) -> str | None:

@@ -27,8 +27,10 @@ def close(
     return [*named, *(close_one(run) for run in found)]
 
 
-def close_one(record: str, *, even_detached: bool = True, trust: bool = False) -> CloseResult:
-    """Close a run or a session that is open, if its process is gone; `even_detached`: also a session without a process.
+def close_one(record: str, *, is_named: bool = True, trust: bool = False) -> CloseResult:
+    """Close a run or a session that is open, if its process is gone.
+
+    Only if the user named it: a session without a process, or one that may be somebody else's.
 
     What is not known to be this user's own is not signed, and no files are copied for it, unless `trust` is set.
     """
@@ -36,7 +38,7 @@ def close_one(record: str, *, even_detached: bool = True, trust: bool = False) -
     if layout.is_live_session(directory):
         from runcard.operations.sessions.close_session import close_session  # noqa: PLC0415 - few are sessions
 
-        return close_session(directory, even_detached=even_detached, trust=trust)
+        return close_session(directory, is_named=is_named, trust=trust)
     if os.path.lexists(os.path.join(directory, layout.AUDIT)):
         from runcard.operations.sessions.close_session import closed_session  # noqa: PLC0415 - see above
 

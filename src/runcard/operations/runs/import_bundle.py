@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 
-from runcard.digests import sha256_bytes
 from runcard.documents import reader
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
@@ -13,6 +12,7 @@ from runcard.store import layout
 from runcard.store.archives.bundles.check import read_bundle
 from runcard.store.archives.bundles.forbidden_names import is_tool_name
 from runcard.store.archives.bundles.manifest import refused
+from runcard.store.archives.bundles.named_files import manifest_problems
 from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE, BundleResult, first_problem
 from runcard.store.archives.bundles.temporary import take_name, temporary_entry
 from runcard.store.archives.record import ArchivedRecord
@@ -77,27 +77,24 @@ def _default_folder(manifest: JsonObject) -> str:
 
 
 def _check_run(run: Record, manifest: JsonObject) -> list[str]:
-    """Refuse a run that was changed, or is not the one that the manifest names; returns warnings about its inputs."""
+    """Refuse a run that was changed, or that the manifest does not agree with; returns warnings about its inputs."""
     metadata = run.read(layout.METADATA)
     if metadata is None:
         raise refused("there is no run in it")
     if (problem := first_problem(verify_record(run))) is not None:
         raise refused(f"its run was changed since it was closed: {problem}")
-    if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
-        raise refused("its run is not the one that its manifest names")
     document = reader.load_document(metadata).to_dict()
+    for problem in manifest_problems(manifest, metadata, document):
+        raise refused(problem)
     return [*_missing_inputs(document, manifest), *_missing_programs(document, manifest)]
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
-    """Warnings about inputs that the bundle does not have; an input with other bytes than the run read is refused."""
-    digest_by_path = {file["path"]: file["sha256"] for file in manifest["files"]}
+    """Warnings about inputs that the bundle does not have."""
+    packed = {file["path"] for file in manifest["files"]}
     for entry in input_entries(document):
-        digest = digest_by_path.get(json_name(input_path(entry)).text)
-        if digest is None:
+        if json_name(input_path(entry)).text not in packed:
             yield f"the input {printable(entry['path'])} is not in the bundle"
-        elif entry.get("sha256") not in {None, digest}:
-            raise refused(f"the input {printable(entry['path'])} is not what the run read")
 
 
 def _missing_programs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:

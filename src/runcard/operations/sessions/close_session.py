@@ -47,8 +47,10 @@ from runcard.store.sessions.live_start import LiveStart, read_live_start
 from runcard.store.sessions.own_paths import (
     NOT_OWN,
     TRUSTED,
+    UNPROVEN,
     OwnPaths,
     agent_paths,
+    is_all_own,
     known_paths,
     own_paths,
 )
@@ -77,6 +79,16 @@ class SessionIsRunningError(StoreError):
         self.reason = reason
 
 
+class UnprovenSessionError(StoreError):
+    """A session that may be somebody else's is not closed with all others, which would leave its files out."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"the session {session_id} is not closed: {UNPROVEN}",
+            hint=f"name it: runcard close {shell_word(session_id)}",
+        )
+
+
 class SessionClosing(NamedTuple):
     """A session whose lines are not added to any more."""
 
@@ -95,24 +107,27 @@ class SessionClosing(NamedTuple):
 def close_dead_session(
     live: str,
     *,
-    even_detached: bool = True,
+    is_named: bool = True,
     trust: bool = False,
     confine: Confine | None = None,
     progress: Progress | None = None,
 ) -> CollectedSession:
     """Close an open session whose process is gone; raises SessionIsRunningError if it is not.
 
-    A session that belongs to no process is closed only if `even_detached`. Without `trust`, nothing is copied but what this
-    user demonstrably named, and no other session is signed. `confine` gets each path before it is copied.
+    One that belongs to no process, or that may be somebody else's, is closed only if the user named it. Without `trust`,
+    nothing is copied but what this user demonstrably named, and no other session is signed. `confine` gets each path before
+    it is copied.
     """
     live = os.path.abspath(live)
     start = read_live_start(live)
     status, remark = live_state(live)
-    if status != INTERRUPTED and not (start.is_detached and even_detached):
+    if status != INTERRUPTED and not (start.is_detached and is_named):
         raise SessionIsRunningError(start.session_id, _why_open(start, remark))
     with hold_dead(live) as is_held:
         if not is_held:
             raise SessionIsRunningError(start.session_id, "another process is closing it")
+        if not is_named and not is_all_own(live, start):
+            raise UnprovenSessionError(start.session_id)
         return close_held_session(live, trust=trust, confine=confine, progress=progress)
 
 
@@ -155,10 +170,12 @@ def close_held_session(
     return replace(collected, remarks=tuple(remarks))
 
 
-def close_session(live: str, *, even_detached: bool = True, trust: bool = False) -> CloseResult:
+def close_session(live: str, *, is_named: bool = True, trust: bool = False) -> CloseResult:
     """Close an open session for `runcard close`; one whose process is alive is left alone."""
     try:
-        collected = close_dead_session(live, even_detached=even_detached, trust=trust)
+        collected = close_dead_session(live, is_named=is_named, trust=trust)
+    except UnprovenSessionError:
+        return CloseResult(live, INTERRUPTED, closed=False, reason=UNPROVEN)
     except SessionIsRunningError as error:
         return CloseResult(live, "running", closed=False, reason=error.reason)
     except NoInstancesError:

@@ -18,6 +18,7 @@ from runcard.store.sessions.directory import store_of
 from runcard.store.sessions.live import LiveJournals
 from runcard.store.sessions.live_start import LiveStart
 
+UNPROVEN = "it is not known to be yours"
 NOT_OWN = "it is not known that you named it, and it was closed without --trust: if it is yours, copy it to another place"
 
 
@@ -48,6 +49,14 @@ def is_own_session(live: str, start: LiveStart) -> bool:
     return is_own_start(record_start(live, start), layout.live_journal(live))
 
 
+def is_all_own(live: str, start: LiveStart) -> bool:
+    """Whether this user started an open session and named all files that its agents name, so that closing leaves none out."""
+    record = record_start(live, start)
+    return is_own_start(record, layout.live_journal(live)) and all(
+        is_own for _, is_own in _named_paths(record, LiveJournals(live))
+    )
+
+
 def known_paths(
     live: str, start: LiveStart, journals: LiveJournals, known: Collection[AgentPaths]
 ) -> OwnPaths:
@@ -71,8 +80,13 @@ def agent_paths(agent_id: str, started: JsonObject) -> AgentPaths:
 
 
 def _own_paths(record: RecordStart, journals: LiveJournals) -> Iterator[AgentPaths]:
+    return (paths for paths, is_own in _named_paths(record, journals) if is_own)
+
+
+def _named_paths(record: RecordStart, journals: LiveJournals) -> Iterator[tuple[AgentPaths, bool]]:
+    """The files that agents name, and whether this user named them."""
     for line in journals.lines:
         if line.get("event") == INSTANCE_STARTED and (payload := payload_of(line)) is not None:
             paths = agent_paths(str(line.get("instance_id")), payload)
-            if paths.is_any and are_own_paths(record, paths, payload.get(MAC)):
-                yield paths
+            if paths.is_any:
+                yield paths, are_own_paths(record, paths, payload.get(MAC))

@@ -240,7 +240,10 @@ def _about_store(store: StoreState) -> Iterator[DoctorWarning]:
             f"look at it: runcard show {shell_word(session)}; to store it without the files that it names: runcard close "
             f"{shell_word(session)}; if it is yours: runcard close --trust {shell_word(session)}",
         )
-    if store.problem is not None:
+    if store.problem is not None and not store.is_listed:
+        hint = "change its permissions, or run the command as its owner"
+        yield DoctorWarning(f"the store {path} cannot be read: {store.problem}", hint)
+    elif store.problem is not None:
         yield DoctorWarning(f"the store {path} cannot be read as a whole: {printable(store.problem)}")
     if store.dead_runs:
         count = len(store.dead_runs)

@@ -65,14 +65,15 @@ class StoreState:
     )  # that can be closed, and may be somebody else's
     leftovers: list[StoreLeftover] = field(default_factory=list)
     problem: str | None = None
+    is_listed: bool = True  # else nothing is known of it
 
     def to_dict(self) -> JsonObject:
         return {
             "path": self.path,
-            "runs": self.runs,
-            "sessions": self.sessions,
-            "archived": self.archived,
-            "bytes": self.size,
+            "runs": self.runs if self.is_listed else None,
+            "sessions": self.sessions if self.is_listed else None,
+            "archived": self.archived if self.is_listed else None,
+            "bytes": self.size if self.is_listed else None,
             "bytes_at_least": self.is_size_partial,
             "open_runs": self.open_runs,
             "dead_runs": self.dead_runs,
@@ -107,6 +108,14 @@ def store_states(paths: list[str]) -> list[StoreState]:
     entries = _MOST_ENTRIES
     for path in paths:
         state = StoreState(path)
+        try:
+            os.scandir(path).close()  # what follows takes a folder that cannot be listed for an empty one
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            state.is_listed, state.problem = False, os.strerror(error.errno or 0)
+            states.append(state)
+            continue
         names = _count(state)
         try:
             is_store = bool(names or state.archived) or _has_own_folder(path)

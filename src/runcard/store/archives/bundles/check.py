@@ -64,7 +64,7 @@ def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Docum
 
 
 def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
-    """Every file beside the run is what the manifest says, and none is missing or unexpected."""
+    """Every file and folder beside the run is what the manifest says, and none is missing or unexpected."""
     listing = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"
     digests = {
@@ -75,5 +75,15 @@ def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Do
     for path, digest in digests.items():
         if path != MANIFEST and not path.startswith(run) and listing.get(path) != digest:
             yield refused(f"{printable(path)} is not what its manifest says")
+    folders = {folder for path in (run, *listing) for folder in _folders_above(path)}
+    for path, entry in contents.entries:
+        is_folder = kind_of_entry(entry) is FileKind.DIRECTORY and not path.startswith(run)
+        if is_folder and json_name(path).text not in folders:
+            yield refused(f"{printable(path)} is not what its manifest says")
     for path in sorted(listing.keys() - digests.keys()):
         yield refused(f"{printable(path)} is missing")
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

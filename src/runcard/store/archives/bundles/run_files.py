@@ -19,6 +19,7 @@ from runcard.files import check_relative, open_regular, printable
 from runcard.store import layout
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import OUTSIDE
+from runcard.store.archives.bundles.named_files import command_paths
 from runcard.store.archives.bundles.pack import BundledFile
 from runcard.store.ownership import is_own_run
 
@@ -46,10 +47,11 @@ class BundleFiles:
     def bundled_files(self) -> list[BundledFile]:
         """The files to pack; the others are in `omissions`."""
         files: dict[str, BundledFile] = {}
-        for entry in input_entries(self._document):
-            self._add(files, input_path(entry), "input", entry.get("sha256"))
+        inputs = [(input_path(entry), entry.get("sha256")) for entry in input_entries(self._document)]
+        for path, digest in inputs:
+            self._add(files, path, "input", digest)
         for path in self._programs():
-            if path not in files:
+            if path not in dict(inputs):  # an input that changed is not packed as a program
                 self._add(files, path, "program", None)
         return list(files.values())
 
@@ -83,10 +85,8 @@ class BundleFiles:
     def _programs(self) -> Iterator[str]:
         """Files below the current directory that the command names: it needs them to run on another machine."""
         store = layout.store_of(self._run)
-        for argument in dict.fromkeys(RunFields(self._document).command or ()):
-            path = os.path.normpath(argument) if argument and "\0" not in argument else ""
-            is_below = path and check_relative(path) is None
-            if is_below and os.path.isfile(path) and not _is_in(os.path.abspath(path), store):
+        for path in command_paths(self._document):
+            if os.path.isfile(path) and not _is_in(os.path.abspath(path), store):
                 yield path
 
     @property
