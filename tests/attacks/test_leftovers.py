@@ -121,6 +121,55 @@ def test_a_deletion_that_was_killed_is_seen_and_finished_by_the_same_command(her
     assert runcard(here, "verify", "outputs").returncode == 0
 
 
+# A command that is killed when it is about to do something to a file whose name has these words.
+KILLED = """
+import os, signal, sys
+from runcard.cli.main import main
+event, words = sys.argv.pop(1), sys.argv.pop(1)
+def look(name, arguments):
+    if name == event and words in str(arguments[:2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(look)
+sys.exit(main())
+"""
+
+
+def kill_at(folder: Path, event: str, words: str, *arguments: str | Path) -> None:
+    command = [sys.executable, "-c", KILLED, event, words, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("os.remove", ".tar.gz"),
+        ("os.remove", ".index.json"),
+        ("os.remove", ".metadata.json"),
+        ("os.rename", "archive_index.json"),
+    ],
+)
+@pytest.mark.parametrize("again", ["rm", "prune"])
+def test_the_deletion_of_an_archive_that_was_killed_is_finished(
+    here: Path, event: str, words: str, again: str
+) -> None:
+    run = record(here / "outputs")
+    archive(run)
+    commands = {
+        "rm": ("rm", run.name, "--yes"),
+        "prune": ("prune", "--older-than", "0s", "--yes"),
+    }
+    kill_at(here, event, words, *commands["rm"])
+    assert runcard(here, "verify", "outputs").returncode == 0
+    done = runcard(here, *commands[again])
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in here.glob("outputs/archive/*/*")] == []
+    assert runcard(here, "verify", "outputs").returncode == 0
+    assert runcard(here, *commands["prune"]).stdout == "nothing to delete\n"
+    (ledger,) = here.glob("outputs/.runcard/ledger-*")
+    assert ledger.read_text().count("record.deleted") == (2 if words == ".tar.gz" else 1)
+
+
 # Signing
 
 
