@@ -170,6 +170,24 @@ def test_the_deletion_of_an_archive_that_was_killed_is_finished(
     assert ledger.read_text().count("record.deleted") == (2 if words == ".tar.gz" else 1)
 
 
+@pytest.mark.parametrize("words", [".metadata.json", ".index.json", "archive_index.json"])
+@pytest.mark.parametrize(
+    "command", ["amend {} note checked", "redact {} --file a.bin --reason x --yes"], ids=["larger", "smaller"]
+)
+def test_an_archive_that_was_not_replaced_to_the_end_says_what_finishes_it(
+    here: Path, command: str, words: str
+) -> None:
+    run = record(here / "outputs", 3000)
+    restore(archive(run).archive)
+    assert runcard(here, *command.format(run).split()).returncode == 0
+    kill_at(here, "os.rename", words, "archive", run)
+    seen = runcard(here, "verify", "outputs")
+    assert (seen.returncode, run.exists()) == (1, True)
+    assert "if archiving was interrupted, archive the record again to finish it" in seen.stdout
+    assert runcard(here, "archive", run).returncode == 0
+    assert (runcard(here, "verify", "outputs").returncode, run.exists()) == (0, False)
+
+
 # Signing
 
 
