@@ -336,6 +336,16 @@ def test_what_a_killed_restorer_unpacked_is_removed_by_the_next_archiver(here: P
     assert not dead.place.parent.exists()
 
 
+def test_a_killed_extraction_gives_no_name_to_a_part_of_a_file(here: Path) -> None:
+    run = record(here / "outputs", 3000)
+    packed = archive(run).archive
+    kill_at(here, "os.truncate", "", "extract", packed, "a.bin", "--output", "out")
+    (left,) = (here / "out").iterdir()
+    assert re.fullmatch(r"\.a\.bin\.[0-9a-f]{8}\.tmp", left.name)
+    assert runcard(here, "extract", packed, "a.bin", "--output", "out").returncode == 0
+    assert (here / "out/a.bin").stat().st_size == 3000
+
+
 def test_what_a_living_restorer_unpacks_stays(here: Path) -> None:
     run, other = record(here / "outputs", 3000), record(here / "outputs")
     packed = archive(run).archive
