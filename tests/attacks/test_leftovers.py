@@ -121,6 +121,73 @@ def test_a_deletion_that_was_killed_is_seen_and_finished_by_the_same_command(her
     assert runcard(here, "verify", "outputs").returncode == 0
 
 
+# A command that is killed when it is about to do something to a file whose name has these words.
+KILLED = """
+import os, signal, sys
+from runcard.cli.main import main
+event, words = sys.argv.pop(1), sys.argv.pop(1)
+def look(name, arguments):
+    if name == event and words in str(arguments[:2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(look)
+sys.exit(main())
+"""
+
+
+def kill_at(folder: Path, event: str, words: str, *arguments: str | Path) -> None:
+    command = [sys.executable, "-c", KILLED, event, words, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("os.remove", ".tar.gz"),
+        ("os.remove", ".index.json"),
+        ("os.remove", ".metadata.json"),
+        ("os.rename", "archive_index.json"),
+    ],
+)
+@pytest.mark.parametrize("again", ["rm", "prune"])
+def test_the_deletion_of_an_archive_that_was_killed_is_finished(
+    here: Path, event: str, words: str, again: str
+) -> None:
+    run = record(here / "outputs")
+    archive(run)
+    commands = {
+        "rm": ("rm", run.name, "--yes"),
+        "prune": ("prune", "--older-than", "0s", "--yes"),
+    }
+    kill_at(here, event, words, *commands["rm"])
+    assert runcard(here, "verify", "outputs").returncode == 0
+    done = runcard(here, *commands[again])
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in here.glob("outputs/archive/*/*")] == []
+    assert runcard(here, "verify", "outputs").returncode == 0
+    assert runcard(here, *commands["prune"]).stdout == "nothing to delete\n"
+    (ledger,) = here.glob("outputs/.runcard/ledger-*")
+    assert ledger.read_text().count("record.deleted") == (2 if words == ".tar.gz" else 1)
+
+
+@pytest.mark.parametrize("words", [".metadata.json", ".index.json", "archive_index.json"])
+@pytest.mark.parametrize(
+    "command", ["amend {} note checked", "redact {} --file a.bin --reason x --yes"], ids=["larger", "smaller"]
+)
+def test_an_archive_that_was_not_replaced_to_the_end_says_what_finishes_it(
+    here: Path, command: str, words: str
+) -> None:
+    run = record(here / "outputs", 3000)
+    restore(archive(run).archive)
+    assert runcard(here, *command.format(run).split()).returncode in {0, 2}
+    kill_at(here, "os.rename", words, "archive", run)
+    seen = runcard(here, "verify", "outputs")
+    assert (seen.returncode, run.exists()) == (1, True)
+    assert "if archiving was interrupted, archive the record again to finish it" in seen.stdout
+    assert runcard(here, "archive", run).returncode == 0
+    assert (runcard(here, "verify", "outputs").returncode, run.exists()) == (0, False)
+
+
 # Signing
 
 
@@ -267,6 +334,16 @@ def test_what_a_killed_restorer_unpacked_is_removed_by_the_next_archiver(here: P
     assert dead.place.exists()
     assert runcard(here, "archive", other).returncode == 0
     assert not dead.place.parent.exists()
+
+
+def test_a_killed_extraction_gives_no_name_to_a_part_of_a_file(here: Path) -> None:
+    run = record(here / "outputs", 3000)
+    packed = archive(run).archive
+    kill_at(here, "os.truncate", "", "extract", packed, "a.bin", "--output", "out")
+    (left,) = (here / "out").iterdir()
+    assert re.fullmatch(r"\.a\.bin\.[0-9a-f]{8}\.tmp", left.name)
+    assert runcard(here, "extract", packed, "a.bin", "--output", "out").returncode == 0
+    assert (here / "out/a.bin").stat().st_size == 3000
 
 
 def test_what_a_living_restorer_unpacks_stays(here: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import runcard as library
+from attacks.archive_parts import foreign_archive
 from attacks.command_server import runcard
 from attacks.victims import contents, precious
 from runcard.operations.archives.archive import archive
@@ -208,6 +209,19 @@ def test_a_record_takes_no_other_name_than_its_archive_has(here: Path, stranger:
     for command in COMMANDS:
         assert run_on(here, command, packed_in(here / "cloned/archive")).returncode == 1
     assert os.listdir(here / "cloned") == ["archive"]
+
+
+@pytest.mark.parametrize("name", ["node_modules", "requests", ".git", "\u200b.git"])
+def test_a_named_directory_gets_no_folder_that_programs_look_into(here: Path, name: str) -> None:
+    """The archive is called like a run, and holds a folder that its author named."""
+    with library.record(here / "elsewhere", strict=True) as run:
+        (run.path / "__init__.py").write_text("import evil\n")
+    renamed = run.path.rename(here / name)
+    (here / "project").mkdir()
+    for file in ("2026-01-01_000000", "other" if name == "requests" else name):
+        sent = foreign_archive(renamed, here / f"{file}.tar.gz")
+        done = runcard(here, "restore", sent, "--to", "project")
+        assert (done.returncode, os.listdir(here / "project")) == (1, []), done.stdout
 
 
 def test_extract_follows_no_link_that_lies_in_the_output(here: Path) -> None:

@@ -90,7 +90,7 @@ def _write_in(
     *,
     replace: bool,
 ) -> None:
-    descriptor, temporary = _create(directory, name, 0o666 if mode is None else mode)
+    descriptor, temporary = create_temporary(directory, name, 0o666 if mode is None else mode)
     try:
         try:
             if mode is not None and S_IMODE(os.fstat(descriptor).st_mode) != mode:
@@ -119,7 +119,7 @@ def _mode_of(directory: int, name: str) -> int | None:
         return None
 
 
-def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
+def create_temporary(directory: int, name: str, mode: int) -> tuple[int, str]:
     """Create a new temporary file; its name contains that of the document, cut if it is too long."""
     while True:
         ending = f".{os.urandom(4).hex()}.tmp"

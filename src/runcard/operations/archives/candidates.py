@@ -31,6 +31,7 @@ from runcard.store.own_directories import own_entry
 from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
 from runcard.store.remote.urls import is_url
 
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ASIDE = "a record whose removal or restoring was interrupted"
 
 
@@ -145,9 +146,20 @@ def _of(directories: Iterable[str], store: str, archives: Iterable[ArchiveEntry]
     for entry in archives:
         with contextlib.suppress(RuncardError, OSError):
             check_place(entry)
-            document = ArchivedRecord(entry.path, entry).document()
-            size = sum(os.path.getsize(path) for path in _files(entry) if os.path.exists(path))
-            yield _candidate(entry.path, document, size, os.path.abspath(store), entry)
+            yield _archived(os.path.abspath(store), entry)
+
+
+def _archived(store: str, entry: ArchiveEntry) -> Candidate:
+    """An archive; without its document, only one that a killed process has deleted in part."""
+    size = sum(os.path.getsize(path) for path in _files(entry) if os.path.exists(path))
+    try:
+        document = ArchivedRecord(entry.path, entry).document()
+    except (RuncardError, OSError):
+        rest = Candidate(entry.path, entry.kind, entry.id, entry.name, _LONG_AGO, size, "", store, entry)
+        if not _is_deleted(rest):
+            raise
+        return rest
+    return _candidate(entry.path, document, size, store, entry)
 
 
 def _candidate(
@@ -189,7 +201,7 @@ def reason_to_keep(candidate: Candidate, limits: Limits | None = None) -> str | 
     if candidate.entry is not None and not os.path.lexists(candidate.path):
         return (
             None
-            if _has_tombstone(candidate)
+            if _is_deleted(candidate)
             else "the archive is missing, and the ledger has no entry that it was deleted"
         )
     results = verify(candidate.path, limits=limits)
@@ -200,10 +212,10 @@ def reason_to_keep(candidate: Candidate, limits: Limits | None = None) -> str | 
     return None if finding is None else f"{finding.path}: {finding.message}"
 
 
-def _has_tombstone(candidate: Candidate) -> bool:
-    """Whether the ledger has a tombstone of this archive: a process was killed while deleting it."""
+def _is_deleted(candidate: Candidate) -> bool:
+    """Whether an archive is gone, and the ledger has a tombstone of it: a process was killed while deleting it."""
     archive = os.path.relpath(candidate.path, candidate.store)
-    return any(
+    return not os.path.lexists(candidate.path) and any(
         (entry.id, entry.archive) == (candidate.id, archive)
         for entry in entries_in(candidate.store)
         if entry.event in {DELETED, ARCHIVE_DELETED}
@@ -234,15 +246,16 @@ def delete(
 
 
 def _delete(candidate: Candidate, why: str | None) -> None:
-    _write_tombstone(candidate, why)
+    """Delete a candidate; the entry of an archive goes last, so that one that was deleted in part is found again."""
     if candidate.entry is None:
+        _write_tombstone(candidate, why)
         take_away(candidate.path, layout.pruned_aside(candidate.store, candidate.name))
         return
-    archive, *beside = _files(candidate.entry)
-    _unlink(candidate.store, archive)
-    ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
-    for path in beside:
+    if not _is_deleted(candidate):
+        _write_tombstone(candidate, why)
+    for path in _files(candidate.entry):
         _unlink(candidate.store, path)
+    ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
 
 
 def _unlink(store: str, path: str) -> None:

@@ -3,17 +3,18 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from runcard.checksums import Symlink
 from runcard.errors import StoreError, UsageError
 from runcard.files import FileKind, check_relative, decode_name, failure, open_directory, printable
+from runcard.files.atomic import create_temporary
+from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store.archives.read_files import ArchivedFile
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import write_with_holes
 from runcard.store.find_record import open_archive
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def extract(
@@ -109,20 +110,23 @@ class _Extraction:
         return open_directory(self._output, *(folder.split("/") if folder else ()), create=True)
 
     def _write(self, file: ArchivedFile) -> None:
-        """Write a file; one whose digest differs from the archived one is removed."""
+        """Write a file, which gets its name when it is whole; one whose digest differs from the archived one gets none."""
         expected = self._record.expected_digest(file.path)
         name = os.path.basename(file.path)
         with self._folder(file.path) as folder:
-            descriptor = os.open(name, _CREATE, 0o600 | file.member.mode & 0o777, dir_fd=folder)
-            is_good = False
+            descriptor, temporary = create_temporary(folder, name, 0o600 | file.member.mode & 0o777)
             try:
-                is_good = _filled(descriptor, file) == expected or expected is None
-            finally:
-                os.close(descriptor)
-                if not is_good:
-                    os.unlink(name, dir_fd=folder)
-        if not is_good:
-            raise self._record.damaged(file.path)
+                try:
+                    digest = _filled(descriptor, file)
+                finally:
+                    os.close(descriptor)
+                if expected not in {None, digest}:
+                    raise self._record.damaged(file.path)
+                rename_noreplace(temporary, name, folder)
+            except BaseException:
+                with suppress(FileNotFoundError):  # an interrupt can come just after the rename
+                    os.unlink(temporary, dir_fd=folder)
+                raise
 
 
 def _filled(descriptor: int, file: ArchivedFile) -> str:

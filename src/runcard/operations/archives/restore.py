@@ -92,8 +92,7 @@ def restore(
     if store is None:
         raise no_store(record)
     check_archive(record, verdict, force=force)
-    if to is None:
-        check_name(record)
+    check_name(record, is_named=to is not None)
     target, contents = os.path.join(store, record.name), record.scan()
     if not _is_restored(record, target):
         _unpack(contents, store, progress)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from runcard.parallel.shard import ItemPlace
 
 _NAMES = {"session": "team_session_id", "run": "run_id"}
+_FINISH = "if archiving was interrupted, archive the record again to finish it: it is in the store"
 
 
 class _LedgerArchive(NamedTuple):
@@ -186,13 +187,20 @@ class ArchivesCheck:
 
     def _located(self, path: str, checked: "CheckedArchive") -> Verified:
         """A result with whether the index and the ledger know the archive."""
-        if checked.identity is None:
-            if (archive := self._in_ledger.get(path)) is not None:
-                self.records.add(archive.record)  # it is damaged, which is said of the archive
-            return checked.result
         verdict = checked.result.verdict
-        more = self._location_findings(path, checked.identity)
+        if checked.identity is not None:
+            more = self._location_findings(path, checked.identity)
+        elif (archive := self._in_ledger.get(path)) is not None:
+            self.records.add(archive.record)  # it is damaged, which is said of the archive
+            more = self._damage_findings(path, archive.record)
+        else:
+            return checked.result
         return checked.result._replace(verdict=verdict._replace(findings=(*verdict.findings, *more)))
+
+    def _damage_findings(self, path: str, record: LedgerKey) -> Iterator[Finding]:
+        """What to do about an archive that could not be read: the index may have the one before, of another size."""
+        if record in self._present:
+            yield self._ledger(path, _FINISH, is_warning=True)
 
     def _location_findings(self, path: str, archive: "ArchiveIdentity") -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
@@ -204,6 +212,8 @@ class ArchivesCheck:
         is_unfinished = record in self._present  # archiving it again finishes the work
         if entry is not None and entry.sha256 is not None and entry.sha256 != archive.sha256:
             message = "the ledger knows this archive with another digest"
+            if is_unfinished:
+                message += f"; {_FINISH}"
             yield self._ledger(path, message, entry.sha256, archive.sha256, is_warning=is_unfinished)
         if path in self._indexed or self._is_damaged or not self._is_here(path):
             return

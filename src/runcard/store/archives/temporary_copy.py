@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from runcard.errors import StoreError, UsageError
 from runcard.files import check_relative, failure, printable, shell_word
 from runcard.store import layout
+from runcard.store.archives.bundles.forbidden_names import is_tool_name
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
+from runcard.store.directory_names import start_in
 from runcard.store.verification import Verdict, verify_record
 
 
@@ -24,20 +26,26 @@ def no_store(record: ArchivedRecord) -> UsageError:
     )
 
 
-def check_name(record: ArchivedRecord) -> None:
-    """Refuse a record whose directory would have another name than its archive: the user would not expect it."""
-    if record.name != layout.archived_name(record.path):
-        raise StoreError(
-            f"{printable(record.path)} holds a record of another name, {printable(record.name)}",
-            hint=_to_directory(record),
-        )
+def check_name(record: ArchivedRecord, *, is_named: bool = False) -> None:
+    """Refuse a record whose directory would have another name than its archive: the user would not expect it.
+
+    In a directory that the user named, it may have the name of any run or session. Other names may be those of folders in
+    which programs look for code, such as `node_modules`.
+    """
+    if record.name == layout.archived_name(record.path) or (is_named and start_in(record.name) is not None):
+        return
+    renamed = f"to restore it under that name, rename the archive to {shell_word(record.name + layout.PACKED)}"
+    raise StoreError(
+        f"{printable(record.path)} holds a record of another name, {printable(record.name)}",
+        hint=renamed if is_named else _to_directory(record),
+    )
 
 
 def check_archive(record: ArchivedRecord, verdict: Verdict, *, force: bool = False) -> None:
     """Refuse an archive that must not be unpacked; `force` allows a record that was changed before it was archived."""
     contents = record.scan()
     hint = f"see everything that is wrong with it: runcard verify {shell_word(record.path)}"
-    if check_relative(record.name) or record.name.startswith("."):
+    if check_relative(record.name) or is_tool_name(record.name):
         message = f"the archive is refused: a record cannot be called {printable(record.name)}"
         raise StoreError(message, hint=hint)
     if contents.read(layout.METADATA) is None:
