@@ -1,6 +1,6 @@
 """Install the programs that some tests run: `make tools`. Nothing is done for what is installed already.
 
-* From Debian, as root: curl, strace, shells, Ruby with RSpec and Rails, Chromium.
+* From Debian, as root: curl, strace, shells, Ruby with RSpec, Rails and devise, Chromium.
 * From npm, into `.clients` (1 GB): coding agents, ccusage to compare with, the conformance suite and the inspector of the Model
   Context Protocol with the version of Node that both need, axe-core, which checks whether a page is accessible, and azurite, which
   speaks the protocol of Azure's object storage. No package runs a script.
@@ -44,6 +44,7 @@ DEBIAN = {
     "ruby-actionmailer": ["ruby", "-r", "logger", "-r", "action_mailer/railtie", "-e", "0"],
     "ruby-activejob": ["ruby", "-r", "logger", "-r", "active_job/railtie", "-e", "0"],
     "ruby-sqlite3": ["ruby", "-r", "sqlite3", "-e", "0"],
+    "ruby-devise": ["ruby", "-r", "logger", "-r", "rails", "-r", "devise", "-e", "0"],
     "ruby-rspec-rails": ["ruby", "-r", "logger", "-r", "rails/all", "-r", "rspec/rails", "-e", "0"],
 }
 _NPM = {

@@ -45,10 +45,12 @@ LONG = {
         "verifying",
     )
 }
+NEEDS = {"docs/plans-for-ruby.md": pytest.mark.needs("ruby-rspec")}
 SPOKEN = [
-    pytest.param(page, marks=pytest.mark.long if name(page) in LONG else (), id=name(page))
+    pytest.param(page, marks=[*marks, *([NEEDS[name(page)]] if name(page) in NEEDS else ())], id=name(page))
     for page in PAGES
     if blocks(page, "console", "python")
+    for marks in [[pytest.mark.long] if name(page) in LONG else []]
 ]
 
 

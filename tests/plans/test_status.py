@@ -201,3 +201,46 @@ def test_all_plans_of_a_source_are_reported(cli: Cli, tmp_path: Path) -> None:
     told = [json.loads(line) for line in cli("plan", "status", "--json", source).out.splitlines()]
     assert sorted(each["target"]["method"] for each in told) == ["a", "b"]
     assert cli("plan", "status", source, "--method", "b").out == f"{source}: fresh, not validated\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ((), "pay.rb --all-methods --write"),
+        (("--method", "b"), "pay.rb --method b --write"),
+        (
+            ("--class", "Pay", "--method", "c", "--type", "class"),
+            "--class Pay --method c --type class --write",
+        ),
+    ],
+)
+def test_without_a_fresh_plan_the_command_that_makes_one_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "Gemfile").touch()
+    (tmp_path / "lib").mkdir()
+    source = tmp_path / "lib" / "pay.rb"
+    source.write_text(
+        "class Pay\n  def a(x) = x ? 1 : 2\n  def b(x) = x ? 1 : 2\n  def self.c(x) = x ? 1 : 2\nend\n"
+    )
+    monkeypatch.chdir(tmp_path / "lib")
+    _run_the_command(cli, "metadata not found", words, *asked)
+    if "b" in asked:  # its plan has the documented name: another method of the file has none
+        _run_the_command(cli, "different target", "pay.rb --method a --write", "--method", "a")
+        source.write_text(source.read_text().replace("1", "3"))
+        _run_the_command(cli, "source file modified", "--class Pay --method a --write", "--class", "Pay")
+
+
+def _run_the_command(cli: Cli, reason: str, words: str, *asked: str) -> None:
+    said = next(line for line in cli("plan", "status", "pay.rb", *asked).out.splitlines() if reason in line)
+    command = said.partition("; run `runcard ")[2].removesuffix("`")
+    assert command.endswith(words)
+    assert cli(*command.split()).code == 0
+    assert "fresh" in cli("plan", "status", "pay.rb", *asked).out
+
+
+def test_the_command_for_a_plan_that_was_named_names_its_source(cli: Cli, project: RubyProject) -> None:
+    project.write()
+    os.utime(project.source, (1, 1))
+    said = cli("plan", "status", project.plan).out
+    assert f"run `runcard plan analyze {SOURCE} --class Billing::Invoice --method total --write`" in said

@@ -12,6 +12,9 @@ _JOBS = re.compile(r"(?:::)?(?:\w+::)*(?:\w*Job|ActiveJob::Base)")
 _MAILERS = re.compile(r"(?:::)?(?:\w+::)*(?:\w*Mailer|ActionMailer::Base)")
 _POLICIES = re.compile(r"(?:::)?(?:\w+::)*\w*Policy")
 _CONTROLLERS = re.compile(r"(?:::)?(?:\w+::)*(?:\w*Controller|ActionController::(?:Base|API))")
+_BASES = re.compile(
+    r"(?:::)?(?:Application(?:Mailer|Job|Controller|Policy)|(?:ActionMailer|ActiveJob|ActionController)::\w+)"
+)
 
 
 class SpecKind(Enum):
@@ -39,7 +42,8 @@ def kind_of(file: str, superclass: str, *, is_module: bool, is_concern: bool) ->
             return SpecKind.PLAIN
         by_folder = {"models": SpecKind.RECORD_CONCERN, "controllers": SpecKind.CONTROLLER_CONCERN}
         return by_folder.get(folder, SpecKind.PLAIN)
-    if _RECORDS.fullmatch(superclass) or (folder == "models" and superclass[:1].isupper()):
+    is_inherited = folder == "models" and superclass[:1].isupper() and not _BASES.fullmatch(superclass)
+    if _RECORDS.fullmatch(superclass) or is_inherited:
         return SpecKind.MODEL
     if _CONTROLLERS.fullmatch(superclass):
         return SpecKind.REQUEST

@@ -1,5 +1,7 @@
 """The corpus: a Ruby method and its expected plan. A pair of files is a test."""
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml
-from runcard.plans.analysis import Analysis, AnalysisOptions, analyze
+from runcard.plans.analysis import VERSION, Analysis, AnalysisOptions, analyze
 from runcard.plans.plan_files import MethodRef
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -16,6 +18,7 @@ PROJECT = Path(__file__).parent / "project"
 CASES = sorted(path.stem for path in CORPUS.glob("*.rb"))
 
 Fields = dict[str, Any]
+FOUND_BY = {"1.2": "6a74ee7b08ee3602"}  # the digest of what a version of the analyzer finds in the corpus
 
 
 def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:
@@ -65,3 +68,9 @@ def test_conditions_stand_on_the_lines_that_are_named(case: str, tmp_path: Path)
         ]
         assert words[0].rstrip(":") in " ".join(lines)
         assert any(word in named for word in words)
+
+
+def test_another_version_of_the_analyzer_finds_something_else(tmp_path: Path) -> None:
+    found = [analyzed(case, tmp_path / case)[0].plan["characteristics"] for case in CASES]
+    digest = hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    assert {VERSION: digest[:16]} == FOUND_BY, "give what it finds now a version of its own"

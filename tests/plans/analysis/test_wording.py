@@ -30,6 +30,27 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("user.inbox_access?", ": `user.inbox_access?` / not `user.inbox_access?`"),
         ("tracker.open_total?", ": `tracker.open_total?` / not `tracker.open_total?`"),
         ("tracker.click_total?", ": `tracker.click_total?` / not `tracker.click_total?`"),
+        ("lookup_existing_token?", ": `lookup_existing_token?` / not `lookup_existing_token?`"),
+        ("Watcher.any_watched?(row, u)", ": `Watcher.any_watched?(row, u)` / not `Watcher.any_watched?(row, u)`"),
+        ("has_inherited_role?(role)", ": `has_inherited_role?(role)` / not `has_inherited_role?(role)`"),
+        ("row.not_within_window?", ": not `row.not_within_window?` / `row.not_within_window?`"),
+        ("row.within_limit?(1)", ": `row.within_limit?(1)` / not `row.within_limit?(1)`"),
+        (
+            "row.limiter_window_invoice_order_stock_item_shelf?(x)",
+            ": `row.limiter_window_invoice_order_stock_item_shelf?…` / not `row.limiter_window_invoice_order_stock_item_shelf?…`",
+        ),
+        ("user.within_manager?", ": `user.within_manager?` / not `user.within_manager?`"),
+        ("rows.all_done?", ": `rows.all_done?` / not `rows.all_done?`"),
+        # What somebody is.
+        ("user.maintainer?", "user: is a maintainer / is not a maintainer"),
+        ("user.account_owner?", "user: is an account owner / is not an account owner"),
+        ("file.newer?", "file: is newer / is not newer"),
+        ("door.bigger?", "door: is bigger / is not bigger"),
+        ("door.easier?", "door: is easier / is not easier"),
+        ("rows.detect(&:late?)", ": some rows match / no rows match"),
+        ("rows.find { |row| row.late? }", ": some rows match / no rows match"),
+        ("Shop.sign_in_after_reset", "shop sign in after reset: is set / is not set"),
+        ("dns.present?", "dns: is present / is absent"),
         ("file.read_only?", "file: is read only / is not read only"),
         ("page.show_sidebar?", "page: shows sidebar / does not show sidebar"),
         ("service.set_up?", "service: is set up / is not set up"),
@@ -66,14 +87,19 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("is_raw", ": raw / not raw"),
         ("node.if_type?", "node: is of type if / is not of type if"),
         ("disable_warnings?", "it: disables warnings / does not disable warnings"),
-        ("auto_publish?", "auto publish: is enabled / is disabled"),
+        ("auto_publish?", ": `auto_publish?` / not `auto_publish?`"),
         ("start_of_line?", "it: is the start of line / is not the start of line"),
         ("access_locked?", "access: is locked / is not locked"),
         ("successfully_sent?(mail)", "mail: is successfully sent / is not successfully sent"),
         ("unlock_strategy_enabled?", "unlock strategy: is enabled / is not enabled"),
         ("rows.any?(&:late?)", ": some rows match / no rows match"),
         ("options.delete(:url)", "url option: is present / is absent"),
-        ("Array(rows).empty?", "rows: are present / are empty"),
+        ("Array(rows).empty?", "rows: are present / are absent"),
+        ("String(row).empty?", "row: is present / is absent"),
+        ("value.name.to_s.strip.empty?", "value name: is present / is absent"),
+        ("Array(rows).any?", "rows: are present / are absent"),
+        ("value.name.strip.empty?", "value name: is present / is empty"),
+        ("rows.to_set.none?", "rows to set: are present / are empty"),
         ("Aruba.platform.directory?(path)", "path: is a directory / is not a directory"),
         ("mod.const_defined?(name)", "mod const name: is defined / is not defined"),
         ("node.assignment?", "node: is an assignment / is not an assignment"),
@@ -86,6 +112,13 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
 )  # fmt: skip
 def test_a_condition_reads_like_a_sentence(condition: str, wording: str, tmp_path: Path) -> None:
     assert wordings(tmp_path, f"puts 1 if {condition}") == [wording]
+
+
+def test_a_predicate_that_is_tried_reads_like_one_that_is_called(tmp_path: Path) -> None:
+    expected = ["user: is present / is absent", "user: is an admin / is not an admin"]
+    assert wordings(tmp_path, "puts 1 if user.try(:admin?)") == expected
+    body = "puts 1 if user.try(:admin?)\n puts 2 if user&.admin?"
+    assert wordings(tmp_path, body) == expected
 
 
 def test_a_short_variable_reads_like_its_value(tmp_path: Path) -> None:

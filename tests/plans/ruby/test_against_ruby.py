@@ -110,5 +110,5 @@ def test_the_details_are_those_of_factory_bot(by_factory_bot: dict[str, Any]) ->
 
 def test_the_scripts_and_files_of_these_tests_are_there() -> None:
     scripts = {path.name for path in HERE.glob("*.rb")}
-    assert scripts == {"factory_bot.rb", "reflection.rb", "ripper.rb", "draw_routes.rb"}
+    assert scripts == {"factory_bot.rb", "reflection.rb", "ripper.rb", "draw_routes.rb", "with_devise.rb"}
     assert len(SOURCES) == 6

@@ -26,6 +26,40 @@ profile ox quiz half wife buffalo axis octopus datum analysis person man hive s
 """
 UNCERTAIN = {"users#create", "user_sessions#destroy"}  # their options are computed
 
+MODELS = {
+    "app/models/user.rb": """
+class User < ApplicationRecord
+  devise :database_authenticatable, :registerable, :recoverable, :rememberable, :validatable
+  devise :confirmable, :lockable, :trackable
+end
+""",
+    "app/models/staff/admin.rb": """
+module Staff
+  class Admin < ApplicationRecord
+    devise(:recoverable, :lockable, :database_authenticatable, unlock_strategy: :none)
+  end
+end
+""",
+    "app/models/visitor.rb": "class Visitor < ApplicationRecord\n  devise :database_authenticatable if ENV['X']\nend\n",
+}
+DEVISE = (
+    "devise_for :users",
+    "devise_for :users, controllers: { sessions: 'users/sessions', 'registrations' => :accounts }",
+    "devise_for :users, path: '', path_names: { sign_in: 'login', sign_out: 'logout', sign_up: 'join', password: 'secret' }",
+    "devise_for :users, path: 'members', path_names: { registration: 'account', cancel: 'leave', edit: 'change' }",
+    "devise_for :users, skip: :registrations, skip_helpers: true",
+    "devise_for :users, skip: %i[sessions password unlocks]",
+    "devise_for :users, only: [:session, :confirmations]",
+    "devise_for :users, skip: :all",
+    "devise_for :admins, class_name: 'Staff::Admin', failure_app: SOMETHING = Class.new",
+    "namespace :admin do\n devise_for :users, module: 'devise'\nend",
+    "namespace :admin do\n devise_for :users\nend\ndevise_for :users",
+    "scope ':locale', as: :localized, module: 'v1', path_names: { sign_in: 'in', new: 'neu' } do\n devise_for :users, path_names: { sign_out: 'out' }\nend",
+    "devise_for :users, singular: :person, module: 'auth', sign_out_via: :get, as: 'x'",
+    "devise_for :users, path_prefix: 'p/q'",
+    "with_options(path: 'a') { |all| all.devise_for :users }\nresources :posts, only: :index",
+)
+
 
 def _project(root: Path, text: str) -> Path:
     path = root / "config" / "routes.rb"
@@ -34,8 +68,8 @@ def _project(root: Path, text: str) -> Path:
     return root
 
 
-def _drawn_by_rails(roots: Sequence[Path]) -> list[Drawn]:
-    command = ["ruby", "-W0", str(HERE / "draw_routes.rb"), *map(str, roots)]
+def _drawn_by_rails(roots: Sequence[Path], *options: str) -> list[Drawn]:
+    command = ["ruby", "-W0", *options, str(HERE / "draw_routes.rb"), *map(str, roots)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     return [_first(json.loads(line)) for line in done.stdout.splitlines()]
 
@@ -104,6 +138,54 @@ def test_singular_and_plural_are_those_of_rails() -> None:
     command = ["ruby", "-rjson", "-rlogger", "-ractive_support/all", "-e", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert [[DEFAULT.singular(word), DEFAULT.plural(word)] for word in words] == json.loads(done.stdout)
+
+
+def _devise_project(root: Path, routes: str, initializer: str = "") -> Path:
+    _project(root, f"Rails.application.routes.draw do\n{routes}\nend\n")
+    for path, text in {**MODELS, "config/initializers/devise.rb": initializer}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.mark.needs("ruby-rspec-rails", "ruby-devise")
+def test_the_routes_of_devise_are_those_that_it_draws(tmp_path: Path) -> None:
+    roots = [_devise_project(tmp_path / str(at), text) for at, text in enumerate(DEVISE)]
+    drawn = _drawn_by_rails(roots, "-r", str(HERE / "with_devise.rb"))
+    assert sum(map(len, drawn)) > 100
+    assert [line for pair in zip(roots, drawn, strict=True) for line in _differences(*pair)] == []
+
+
+@pytest.mark.needs("ruby-rspec-rails", "ruby-devise")
+@pytest.mark.parametrize("strategy", ["time", "email"])
+def test_the_settings_of_devise_count(tmp_path: Path, strategy: str) -> None:
+    settings = f"config.sign_out_via = :get\n  config.unlock_strategy = :{strategy}"
+    root = _devise_project(tmp_path, "devise_for :users", f"Devise.setup do |config|\n  {settings}\nend\n")
+    (drawn,) = _drawn_by_rails([root], "-r", str(HERE / "with_devise.rb"))
+    assert drawn["devise/sessions#destroy"] == ("get", "destroy_user_session_path")
+    assert ("devise/unlocks#show" in drawn) == (strategy == "email")
+    assert _differences(root, drawn) == []
+    assert ("show" in read_routes(str(root)).of("Devise::UnlocksController")) == (strategy == "email")
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        "devise_for :strangers",
+        "devise_for NAME",
+        "devise_for :users, controllers: { sessions: NAME }",
+        "devise_for :users, path: NAME",
+        "devise_for :users, path_names: NAMES",
+        "devise_for :users, skip: NAMES",
+        "devise_for :users, class_name: 'Visitor'",
+        "devise_for :users, sign_out_via: %i[get delete]",
+        "devise_for :users, path_names: { sign_in: %q(a'b) }",
+        "resources :shops do\n devise_for :users\nend",
+    ],
+)
+def test_what_is_not_certain_of_devise_has_no_route(tmp_path: Path, routes: str) -> None:
+    root = _devise_project(tmp_path, routes)
+    assert read_routes(str(root)).of("Devise::SessionsController") == {}
 
 
 @pytest.mark.parametrize(

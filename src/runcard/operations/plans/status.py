@@ -6,7 +6,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.operations.plans.review import title_of
 from runcard.plans.agents import next_agent
-from runcard.plans.freshness import PlanStatus, status_of
+from runcard.plans.freshness import PlanStatus, analyze_command, status_of
 from runcard.plans.plan_files import MethodRef, is_plan_path, locate_plan, locations_of_source
 
 
@@ -16,6 +16,7 @@ class StatusResult:
 
     status: PlanStatus
     method: str = ""  # as `Class#method`, if the source has plans for several
+    command: str = ""  # that makes a new analysis
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ class StatusResult:
     @property
     def _state(self) -> str:
         if not self.status.valid:
-            return f"needs a new analysis: {self.status.reason}"
+            return f"needs a new analysis: {self.status.reason}; run `{self.command}`"
         text = "fresh" if self.status.validated else "fresh, not validated"
         return text if self.status.reason is None else f"{text}: {self.status.reason}"
 
@@ -57,16 +58,20 @@ def status_of_all(
     """The status of each plan of a source that fits the method; if there is none, why it is needed."""
     ref = method_ref or MethodRef()
     first = locate_plan(path, root=root, method_ref=ref, limits=limits)
-    plans = [] if ref.method is not None or is_plan_path(path) else locations_of_source(first)
-    if len(plans) < 2:
-        return [StatusResult(status_of(first))]
-    targets = [(plan, plan.plan_file.section("target")) for plan in plans]
-    fitting = [StatusResult(status_of(plan), title_of(at)) for plan, at in targets if ref.matches(at)]
-    return fitting or [StatusResult(status_of(first))]
+    source = "" if is_plan_path(path) else path
+    plans = [] if ref.method is not None or not source else locations_of_source(first)
+    targets = [(plan, plan.plan_file.section("target")) for plan in plans if len(plans) > 1]
+    fitting = [(plan, title_of(target)) for plan, target in targets if ref.matches(target)]
+    return [
+        StatusResult(status_of(plan), title, analyze_command(plan, source, ref))
+        for plan, title in fitting or [(first, "")]
+    ]
 
 
 def status(
     path: str, *, root: str | None = None, method_ref: MethodRef | None = None, limits: Limits | None = None
 ) -> StatusResult:
     """Check whether the plan of a source can be used, or needs a new analysis."""
-    return StatusResult(status_of(locate_plan(path, root=root, method_ref=method_ref, limits=limits)))
+    location = locate_plan(path, root=root, method_ref=method_ref, limits=limits)
+    command = analyze_command(location, "" if is_plan_path(path) else path, method_ref)
+    return StatusResult(status_of(location), command=command)

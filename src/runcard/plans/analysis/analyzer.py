@@ -37,7 +37,7 @@ from runcard.plans.ruby.source_text import MAX_SIZE, source_of
 from runcard.plans.ruby.syntax_tree import Node, read_code
 from runcard.plans.ruby.targets import Target, Targets, check_ruby
 
-VERSION = "1.1"  # of the analyzer; another version may find other characteristics in the same source
+VERSION = "1.2"  # of the analyzer; another version may find other characteristics in the same source
 MAX_LEVELS = 6  # that a plan should have
 _MAX_LISTED = 30
 

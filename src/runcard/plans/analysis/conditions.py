@@ -283,8 +283,9 @@ class Conditions(ExpressionQuestions):
             )
             if pattern.type == "regex":
                 return self._matched(node, subject_of(self._code, value), pattern)
-        if name.endswith("?"):
-            return self._predicate(node, name, receiver)
+        tried = self._text_of(arguments[0])[1:] if name == "try" and len(arguments) == 1 else name
+        if tried.endswith("?"):
+            return self._predicate(node, tried, receiver)
         return self._truth(node)
 
     def _membership(self, node: Node, name: str, receiver: Node, arguments: list[Node]) -> Condition | None:

@@ -13,7 +13,7 @@ VERBS = frozenset(
     expose extend extract fail fetch find finish fit flatten flush follow forbid force forget format forward
     fulfill gain generate get go grant grow handle happen help hide hold identify ignore implement imply
     import impose include inherit inject insert inspect install instantiate interpolate intersect invite
-    invoke join keep know lack lead leave lie limit listen live load lock logout look lookup love maintain
+    invoke join keep know lack lead leave lie limit listen live load lock look love maintain
     make manage match mean mention merge migrate miss modify move mutate need negate normalize notify
     observe occur offer omit open overlap override overwrite own paginate parse pass pay perform permit
     persist pick ping play point possess prefer prepare prepend preserve prevent print prioritize proceed
@@ -31,16 +31,16 @@ VERBS = frozenset(
 ADJECTIVES = frozenset(
     """absent active adult alive alone available bad begun better big blank bound broken built busy cheap chosen
     clean clear closed cold complete correct current customizable dead deep default different dirty done drawn
-    due early easy empty equal even expensive external false fast female final finite first fit forbidden free
+    due early easy empty equal even expensive external false fast former female final finite first fit forbidden free
     fresh frozen full fuzzy given gone good great green held hidden high hot idle illegal immutable inactive
-    incomplete incorrect infinite internal invalid joint known large last late lazy left legal light live loaded
-    local locked long loose lost low main major male manual mature minor missing mutable negative new nil normal
-    null odd off offline ok okay old on online only open overdue overridden paid partial past pending perfect
-    persistent plain positive possible premium present previous primary private public quick quiet rare raw read
+    incomplete incorrect infinite inner internal invalid joint known large last late latter lazy left legal light live loaded
+    local locked long loose lost low lower main major male manual mature minor missing mutable negative new nil normal
+    null odd off offline ok okay old on online only open other outer overdue overridden paid partial past pending perfect
+    persistent plain positive possible premium present previous primary private proper public quick quiet rare raw read
     ready real recent red remote required rich right round safe same secondary secret secure seen sent serious
     set shallow short shown shut sick silent simple single skipped slow small smart soft sold solid sorry
-    special spent stale static stopped strict strong stuck sure suspicious taken tall temporary thin tight tiny
-    told top true typical ugly unique unknown unpaid unsafe up upcoming urgent valid vip visible void weak
+    special spent stale static stopped strict strong stuck super sure suspicious taken tall temporary thin tight tiny
+    told top true typical ugly unique unknown unpaid unsafe up upcoming upper urgent valid vip visible void weak
     weird welcome wet white whole wide wild withdrawn written wrong young zero""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 NOUNS = frozenset(  # that look like adjectives
@@ -52,11 +52,9 @@ NOUNS = frozenset(  # that look like adjectives
     restaurant ring salary secretary seed setting shipment shipping speed spring story string student summary
     table tenant territory thing topic unless username variable variant""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
-ROLES = frozenset(  # nouns that a single predicate asks for: `user.admin?`
-    """admin administrator author bot buyer child collaborator contributor copy creator customer descendant directory draft duplicate
-    editor father file folder friend guest host leader leaf manager member moderator mother organizer owner parent participant
-    publisher reader recipient reporter resident reviewer root seller sender student subscriber superuser symlink teacher
-    template user visitor winner writer""".split()  # noqa: SIM905 - a list of words reads better as a text
+ROLES = frozenset(  # nouns that a single predicate asks for, without an ending that tells: `user.admin?`
+    """admin bot child copy descendant directory draft duplicate file friend guest host leaf parent participant
+    recipient resident root student symlink template user""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 FLAGS = frozenset(  # adjectives that are the name of a flag
     """active admin anonymous default dirty disabled enabled force hidden invalid local private public remote silent
@@ -64,7 +62,7 @@ FLAGS = frozenset(  # adjectives that are the name of a flag
 )
 NOUN_VERBS = frozenset(  # verbs that are nouns as often
     """access answer attempt block build call change check commit cost cover display download drop end exit export force format
-    help import limit lock look lookup match move need offer ping play point print process prompt push query reach read
+    help import limit lock look match move need offer ping play point print process prompt push query reach read
     refund register release reply return run schedule search set share ship sign sort sound split stand start stay stop
     store support switch touch track trigger trust turn update upload use visit vote wait watch wish work
     yield""".split()  # noqa: SIM905 - a list of words reads better as a text

@@ -15,7 +15,6 @@ from runcard.plans.analysis.phrases import (
     being,
     flag_phrases,
     gerund,
-    is_guess,
     phrases_about,
     predicate_phrases,
     quantity_phrases,
@@ -42,6 +41,7 @@ from runcard.plans.analysis.subjects import (
     is_element,
     is_plain,
     name_of,
+    nil_is_empty,
     one_line,
     slug,
     subject_of,
@@ -66,6 +66,8 @@ _REMOVALS = {"delete", "delete!"}  # from a hash or list, when the argument is a
 _LONGEST_PATTERN = 40
 _VARIABLES = {"identifier", "instance_variable"}
 _QUANTITIES = {"any", "all", "none", "one"}
+_OF_CONVERTED = {"empty?": "blank?", "none?": "blank?", "any?": "present?"}  # `name.to_s.empty?`
+_SEARCHES = {"find", "detect"}  # with a block
 _SETTINGS = {"setting", "settings", "config", "configuration", "features", "flags"}
 _COUNTS = {"size", "length", "count"}
 _NAMING = {"call", "element_reference", "identifier"}  # values that name a variable
@@ -249,27 +251,33 @@ class ExpressionQuestions:
         """A predicate with two states, which are named after it."""
         word = slug(name.rstrip("?"))
         pair = pair_of(word)
-        extra = argument_words(self._code, node)
-        if not extra and (
-            word in _TAKES_ARGUMENT or word.rpartition("_")[2] in PREPOSITIONS or word.endswith("ing")
+        method = field_of(node, "method")
+        is_tried = method is not None and self._text_of(method) == "try"  # `user.try(:admin?)`
+        passed = "" if is_tried else _arguments(self._code, node)
+        extra = argument_words(self._code, node) if passed else ""
+        if (
+            passed
+            and not extra
+            and (word in _TAKES_ARGUMENT or word.rpartition("_")[2] in PREPOSITIONS or word.endswith("ing"))
         ):
             extra = argument_nouns(self._code, node, is_first=word == "respond_to")
         argument = self._method_argument(node) if word == "respond_to" else self._odd_argument(node)
-        if argument or extra:
-            wording = self._predicate_wording(
-                word, pair, owner, argument or self._key(node) or noun_of(extra)
-            )
+        if passed and (argument or extra):
+            of = argument or self._key(node) or noun_of(extra)
+            wording = self._predicate_wording(word, pair, owner, of)
         else:
             wording = self._wording_about(node, word, pair, owner)
+        if wording is None:
             code = one_line(self._text_of(node))
-            if pair.holds and is_guess(word, wording) and len(code) <= LONGEST_CODE:
-                wording = Phrases("", f"`{code}`", f"not `{code}`")
-        if word in _QUANTITIES and (field_of(node, "block") is not None or _passes_block(node)):
+            code = f"`{code}`" if len(code) <= LONGEST_CODE else f"`{code[:LONGEST_CODE]}…`"
+            yes, no = (code, f"not {code}") if pair.holds else (f"not {code}", code)
+            wording = Phrases("", yes, no)
+        if word in _QUANTITIES and _takes_block(node):
             wording = quantity_phrases(owner.noun if owner else "", word)
         pair = _named(pair, wording, extra)
         whole = f"{owner.name}_{pair_of(word).positive}" if owner else pair_of(word).positive
         whole = f"{whole}_{extra}" if extra else whole
-        key = f"{owner.key if owner else ''}.{pair_of(word).positive}({_arguments(self._code, node)})"
+        key = f"{owner.key if owner else ''}.{pair_of(word).positive}({passed})"
         question = self._ask(node, subject_of(self._code, node), "pair", whole, pair, key)
         question = replace(
             question, wording=pair_wording(wording.subject, pair, wording.positive, wording.negative)
@@ -280,17 +288,19 @@ class ExpressionQuestions:
             self._predicates[f"{owner.key}.{pair.positive}" if owner else pair.positive] = question
         return question
 
-    def _wording_about(self, node: Node, word: str, pair: Pair, owner: Subject | None) -> Phrases:
+    def _wording_about(self, node: Node, word: str, pair: Pair, owner: Subject | None) -> Phrases | None:
         """The wording of a predicate without a literal argument: it may be about what it is called with."""
         about = self._first_argument(node)
         is_file = owner is not None and (owner.text in _FILES or word in _FILE_PREDICATES)
         if about and (owner is None or is_file):
             return self._predicate_wording(word, pair, None, "", about)
         wording = self._predicate_wording(word, pair, owner, "")
-        if about and owner is not None and wording.subject != owner.noun:  # `mod.const_defined?(name)`
-            return about_named(wording, about)
         actor = actor_phrase(word, about)
-        if not actor or owner is None:
+        if wording is None or owner is None:
+            return wording
+        if about and wording.subject != owner.noun:  # `mod.const_defined?(name)`
+            return about_named(wording, about)
+        if not actor:
             return wording
         return Phrases(wording.subject, *with_actor(wording, actor))
 
@@ -325,7 +335,7 @@ class ExpressionQuestions:
     @staticmethod
     def _predicate_wording(
         word: str, pair: Pair, owner: Subject | None, argument: str, about: str = ""
-    ) -> Phrases:
+    ) -> Phrases | None:
         opposite = None if pair.negative == f"not_{pair.positive}" else noun_of(pair.negative)
         noun = owner.noun if owner else ""
         if about:
@@ -336,6 +346,8 @@ class ExpressionQuestions:
 
     def _presence_question(self, node: Node, of: Node, predicate: str | None) -> Question:
         subject = self._subject(of)
+        if nil_is_empty(self._code, of):
+            predicate = _OF_CONVERTED.get(predicate or "", predicate)
         answer = PRESENCES[predicate] if predicate else TRUTHY
         question = self._ask(node, subject, "presence", f"{subject.name}_present", answer)
         plain = unwrapped(self._code, of)
@@ -369,7 +381,12 @@ class ExpressionQuestions:
             and not is_element(self._code, node)
         ):
             takes = bool(children(field_of(node, "arguments")))
-            phrases = result_phrases(owner, name, takes_arguments=takes)
+            is_search = name in _SEARCHES and _takes_block(node)
+            phrases = (
+                quantity_phrases(owner, "any")
+                if is_search
+                else result_phrases(owner, name, takes_arguments=takes)
+            )
         if phrases is None:
             return None
         yes, no = phrases.positive, phrases.negative
@@ -407,10 +424,12 @@ class ExpressionQuestions:
 
     def helper(self, node: Node, name: str) -> Question:
         """Whether a private method that can raise an error lets the caller continue."""
-        subject = subject_of(self._code, node)
+        block = field_of(node, "block")
+        called = self._text_of(node).removesuffix(self._text_of(block) if block else "")
+        subject = replace(subject_of(self._code, node), text=one_line(called))
         pair = Pair(SUCCEEDED, FAILED)
         question = self._ask(node, subject, "pair", slug(name.rstrip("!?")), pair, f"{name}!")
-        wording = pair_wording(noun_of(slug(name.rstrip("!?"))), pair, "raises no error", "raises an error")
+        wording = pair_wording(f"`{name}`", pair, "raises no error", "raises an error")
         return replace(question, wording=wording, via=name)
 
     def _is_action(self, node: Node) -> bool:
@@ -484,8 +503,9 @@ def _named(pair: Pair, wording: Phrases, extra: str) -> Pair:
     return Pair(slug(positive), slug(negative), pair.holds)
 
 
-def _passes_block(node: Node) -> bool:
-    return any(part.type == "block_argument" for part in children(field_of(node, "arguments")))
+def _takes_block(node: Node) -> bool:
+    arguments = children(field_of(node, "arguments"))
+    return field_of(node, "block") is not None or any(part.type == "block_argument" for part in arguments)
 
 
 def _arguments(code: Code, node: Node) -> str:

@@ -36,34 +36,19 @@ PREPOSITIONS = {
     "than",
     "like",
 }
+_PLACES = {"against", "between", "during", "over", "under", "within", "without"}
 _ENDINGS = re.compile(r"\w{2,}(?:ed|able|ible|ive|ous|ful|less|ic|ical|ial|ing|ish|ant|ent|ary|ory)")
-_STATES_OF_BEING = re.compile(
-    r"\w+(?:ity|tion|sion|ness|ship|ance|ence|ment|access|right|rights|permission|permissions)"
-    r"|id|ids|name|email|url|token|key|password|address"
-)
-_ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|ator|izer)")
+_ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|er|or)")  # of nouns; `newer` is none
 _AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
 _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
-_SINGULARS = {
-    "alias",
-    "atlas",
-    "bias",
-    "canvas",
-    "chaos",
-    "https",
-    "lens",
-    "os",
-    "series",
-    "sms",
-    "tls",
-    "dns",
-}
-_SINGULARS |= {"yes", "aws", "css", "gps", "https", "js", "rails", "windows"}
+_SINGULARS = {"alias", "atlas", "aws", "bias", "canvas", "chaos", "lens", "rails", "series", "windows", "yes"}
+_VOWELS = set("aeiouy")
 _AN = re.compile(  # before a vowel, as it is said: an hour, an HTML page; a user, a one-time code
     r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu)[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour",
     re.IGNORECASE,
 )
-_ADVERBS = {"all", "already", "also", "always", "both", "just", "never", "only", "still", "too"}
+_ADVERBS = {"already", "also", "always", "both", "just", "never", "only", "still", "too"}
+_QUANTIFIERS = {"all", "any", "each", "every", "no", "none", "some"}
 _NOT_ADVERBS = {
     "anomaly",
     "apply",
@@ -76,19 +61,6 @@ _NOT_ADVERBS = {
     "weekly",
     "yearly",
 }
-_ACTS = {
-    "approve",
-    "create",
-    "delete",
-    "destroy",
-    "enable",
-    "expand",
-    "generate",
-    "include",
-    "notify",
-    "publish",
-}
-_ACTS |= {"register", "remove", "save", "send", "subscribe", "submit", "sync", "validate"}
 _COUNTS = {"one": "one element", "many": "several elements"}
 _ELEMENTS = {"first", "last"}
 _KEY_PREDICATES = {"key", "has_key"}
@@ -131,6 +103,7 @@ def is_plural(noun: str) -> bool:
         and len(last) > 2
         and last not in _SINGULARS
         and not last.endswith(("ss", "us", "is", "news"))
+        and not _VOWELS.isdisjoint(last)  # `dns`
     )
 
 
@@ -178,9 +151,10 @@ def result_phrases(owner: str, method: str, *, takes_arguments: bool) -> Phrases
     return Phrases(name, "returns a value", "returns nothing")
 
 
-def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str | None) -> Phrases:
+def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str | None) -> Phrases | None:
     """The clauses of a predicate without its `?`; `owner` is empty for a predicate of the object itself.
 
+    None for several words that are no clause, such as `within_window` or `inbox_access`.
     `argument` is what it is called with, as words; `opposite` is the word for the negative state, if it has its own.
     """
     words = [word for word in predicate.split("_") if word]
@@ -192,7 +166,10 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     split = _split(words)
     subject = " ".join(filter(None, (owner, *words[:split])))
     rest = words[split:]
-    positive, negative = _verb_phrase(rest, subject)
+    said = None if words[0] in _QUANTIFIERS and len(words) > 1 else _verb_phrase(rest, subject)
+    if said is None:
+        return None
+    positive, negative = said
     if argument and split and len(rest) == 1 and rest[0] not in PREPOSITIONS:  # `column_exists?(:name)`
         subject = f"{subject} {argument}"
     elif argument:
@@ -213,51 +190,35 @@ def predicate_phrases(owner: str, predicate: str, argument: str, opposite: str |
     return Phrases(subject, positive, negative)
 
 
-def is_guess(predicate: str, phrases: Phrases) -> bool:
-    """Whether a predicate of several words reads as a thing, only because nothing else fits: `within_window?`."""
-    words = [word for word in predicate.removeprefix("is_").split("_") if word]
-    is_thing = re.match(r"(?:is|are) (?:an? )?(.+)", phrases.positive)
-    if len(words) < 2 or is_thing is None or is_thing[1] != " ".join(words):
-        return False
-    is_said = words[0] in PREPOSITIONS | _ADVERBS | ROLES or words[-1] in ROLES or words[0].endswith("ly")
-    return (
-        not is_said
-        and not _is_adjective(words[-1])
-        and not _is_participle(words[0])
-        and not (_is_adjective(words[0]) and words[1] in PREPOSITIONS)
-    )
-
-
 def _idiom(owner: str, words: list[str], argument: str) -> Phrases | None:
-    """The clauses of predicates whose words do not tell: `key?`, `one?`, `if_type?`, `auto_publish?`."""
+    """The clauses of predicates whose words do not tell: `key?`, `one?`, `if_type?`."""
     predicate, subject = "_".join(words), owner or "it"
     thing = f"the key {argument}" if predicate in _KEY_PREDICATES and argument else ""
     thing = thing or (_COUNTS.get(predicate, "") if owner else "")
     if thing:
         have, do = ("have", "do") if is_plural(owner) else ("has", "does")
         return Phrases(subject, f"{have} {thing}", f"{do} not have {thing}")
-    if len(words) < 2 or argument:
-        return None
-    if words[-1] == "type":
+    if len(words) > 1 and words[-1] == "type" and not argument:
         be, kind = being(owner), " ".join(words[:-1])
         return Phrases(subject, f"{be} of type {kind}", f"{be} not of type {kind}")
-    if words[-1] in _ACTS and verb_of(words[0]) is None and not _split(words):
-        return Phrases(" ".join(filter(None, (owner, *words))), "is enabled", "is disabled")
     return None
 
 
-def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrases:
+def phrases_about(argument: str, predicate: str, opposite: str | None) -> Phrases | None:
     """The clauses of a predicate of the object itself, which is called with a value: `duplicate?(row)`.
 
-    A verb has the value as its object ("it accepts env"); others are said of the value ("row is a duplicate").
+    A verb has the value as its object ("it accepts env"); others are said of the value ("row is a duplicate"). None if it
+    may be either: of `has_role?(x)`, x has the role or is the role.
     """
     own = predicate_phrases("", predicate, "", opposite)
+    if own is None or own.positive.startswith("has "):
+        return None
     if own.subject not in {"", "it"}:  # `translation_exists?(name)`
         return about_named(own, argument)
     actor = actor_phrase(predicate, argument)
     if actor:
         return Phrases(own.subject, *with_actor(own, actor))
-    if own.subject and not own.positive.startswith(("is ", "has ", "exists")):
+    if own.subject and not own.positive.startswith(("is ", "exists")):
         is_bare = " " not in own.positive
         return (
             own if not is_bare else Phrases("it", f"{own.positive} {argument}", f"{own.negative} {argument}")
@@ -301,7 +262,8 @@ def flag_phrases(owner: str, name: str) -> Phrases | None:
     first, _, last = name.partition("_")
     if last and (first in _MODALS.keys() | _AUXILIARIES):
         return predicate_phrases(owner, name, "", None)
-    if last and first in VERBS and first not in NOUNS | ADJECTIVES | NOUN_VERBS:  # `show_all`, `use_ssl`
+    is_noun = first in NOUNS | ADJECTIVES | NOUN_VERBS and PREPOSITIONS.isdisjoint(last.split("_"))
+    if last and first in VERBS and not is_noun:  # `show_all`, `sign_in_after_reset`
         return Phrases(" ".join(filter(None, (owner, name.replace("_", " ")))), "is set", "is not set")
     last = name.rpartition("_")[2]
     if name in VERBS and name in FLAGS:  # `force`
@@ -314,7 +276,8 @@ def flag_phrases(owner: str, name: str) -> Phrases | None:
 def setting_phrases(owner: str, predicate: str, argument: str) -> Phrases:
     """The clauses of a setting: `Setting.login_required?` reads "setting login required is enabled"."""
     phrases = predicate_phrases(owner, predicate, argument, None)
-    if phrases.subject == owner and verb_of(predicate.split("_", maxsplit=1)[0]) is not None:
+    is_verb = verb_of(predicate.split("_", maxsplit=1)[0]) is not None
+    if phrases is not None and phrases.subject == owner and is_verb:
         return phrases
     subject = " ".join(filter(None, (owner, predicate.replace("_", " "), argument)))
     return Phrases(subject, "is enabled", "is disabled")
@@ -363,9 +326,9 @@ def _split(words: list[str]) -> int:
         return 0
     for at, word in enumerate(words[1:], start=1):
         is_last = at == len(words) - 1 or words[at + 1] in PREPOSITIONS
-        if word in _MODALS.keys() | _AUXILIARIES or _is_participle(word):
+        if word in _MODALS.keys() | _AUXILIARIES:
             return at
-        if is_last and (_is_third_person(word) or _is_adjective(word)):
+        if is_last and (_is_third_person(word) or _is_adjective(word) or _is_participle(word)):
             return at
         if at == len(words) - 1 and word in {"in", "on"}:  # `domain_in?(domain, list)`
             return at
@@ -388,7 +351,7 @@ def _is_adjective(word: str) -> bool:
     return bool(_ENDINGS.fullmatch(word)) and word not in NOUNS | VERBS and not word.endswith("ment")
 
 
-def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
+def _verb_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
     first, rest = words[0], " ".join(words[1:])
     if words[1:2] == ["of"]:  # `start_of_line`
         return f"{being(subject)} the {first} {rest}", f"{being(subject)} not the {first} {rest}"
@@ -410,24 +373,33 @@ def _verb_phrase(words: list[str], subject: str) -> tuple[str, str]:
     return _being_phrase(words, subject)
 
 
-def _being_phrase(words: list[str], subject: str) -> tuple[str, str]:
+def _being_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
+    """What a thing is: an adjective, an adverbial phrase or a role; None for several words that are neither."""
     text, be = " ".join(words), being(subject)
-    if len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly")):
-        return f"{be} {text}", f"{be} not {text}"
     is_single = len(words) == 1 or words[1] in PREPOSITIONS
-    is_role = words[0] in ROLES or (_ROLE_ENDINGS.fullmatch(words[0]) and words[0] not in ADJECTIVES | VERBS)
-    if is_role and is_single and not is_plural(subject):
-        return f"{be} {article(text)}", f"{be} not {article(text)}"
-    is_state = _is_adjective(words[0]) if is_single else _is_adjective(words[-1]) or _is_participle(words[0])
-    if not is_state and is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:
-        return f"has {text}", f"has no {text}"  # `node.arguments?`
-    if is_state or is_single:
+    is_phrase = len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly"))
+    if is_phrase or (_is_adjective(words[0]) if is_single else _is_state(words)):
         return f"{be} {text}", f"{be} not {text}"
-    if _STATES_OF_BEING.fullmatch(words[-1]) and subject:
-        has = "have" if is_plural(subject) else "has"
-        return f"{has} {text}", f"{has} no {text}"
-    noun = text if is_plural(subject) else article(text)
-    return f"{be} {noun}", f"{be} not {noun}"
+    is_role = _is_role(words[0]) if is_single else _is_role(words[-1]) and words[0] not in VERBS | _PLACES
+    if is_role and not is_plural(subject):
+        return f"{be} {article(text)}", f"{be} not {article(text)}"
+    if is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:
+        return f"has {text}", f"has no {text}"  # `node.arguments?`
+    return (f"{be} {text}", f"{be} not {text}") if len(words) == 1 else None
+
+
+def _is_state(words: list[str]) -> bool:
+    return _is_adjective(words[-1]) or _is_participle(words[0])
+
+
+def _is_role(word: str) -> bool:
+    """Whether a word is a noun for who or what somebody is: `admin`, `maintainer`."""
+    stem = word.removesuffix("er")
+    is_comparative = stem != word and not {stem, f"{stem}e", f"{stem[:-1]}y", stem[:-1]}.isdisjoint(
+        ADJECTIVES
+    )
+    is_noun = _ROLE_ENDINGS.fullmatch(word) is not None and not is_comparative
+    return word in ROLES or (is_noun and word not in ADJECTIVES | VERBS)
 
 
 def third(verb: str) -> str:

@@ -14,7 +14,8 @@ _MOST_WORDS = 3  # of an argument in a name
 _CHAIN = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+", re.ASCII)  # of calls without arguments
 _BLANKS = re.compile(r"\s+")
 _KEY = re.compile(r"""\[(?::(\w+)|['"](\w+)['"])\]""")  # `[:id]` and `["id"]` are the same
-_TRY = re.compile(r"\.try\(:(\w+)\)")
+_TRY = re.compile(r"\.try\(:(\w+[?!]?)\)")
+_FROM_NIL = re.compile(r"(?:Array|String)\(.*|.*\.to_(?:s|str)\b(?!\().*", re.DOTALL)
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
 _CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze", "try"}
@@ -112,6 +113,12 @@ def unwrapped(code: Code, node: Node) -> Node:
         if receiver is None or method is None or code.text_of(method) not in _CONVERSIONS - {"try"}:
             return node
         node = receiver
+
+
+def nil_is_empty(code: Code, node: Node) -> bool:
+    """Whether an expression converts nil to an empty value: `Array(x)`, `x.to_s.strip`."""
+    value, plain = code.text_of(node), code.text_of(unwrapped(code, node))
+    return _FROM_NIL.fullmatch(value.replace(plain, "", 1) if value.startswith(plain) else value) is not None
 
 
 def is_plain(code: Code, node: Node) -> bool:

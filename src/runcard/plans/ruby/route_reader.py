@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+from runcard.plans.ruby.devise_routes import devise_routes
 from runcard.plans.ruby.inflections import Inflections
 from runcard.plans.ruby.literals import LOOPS, NO_NAMES, Literals, Names, Value
 from runcard.plans.ruby.route_scopes import (
@@ -12,6 +13,7 @@ from runcard.plans.ruby.route_scopes import (
     RESOURCES,
     ROOT,
     RouteScope,
+    merged_path,
     resource_of,
 )
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of
@@ -31,10 +33,9 @@ _NO_MATTER = {
     "constraints",
     "defaults",
     "format",
-    "anchor",
-    "to",
-    "concerns",
-}  # their values need not be known
+    "failure_app",
+    "skip_helpers",
+}  # for the routes of `devise_for`
 _DECISIVE = {"as", "path", "controller", "action", "module", "param", "on", "via", "shallow", "path_names"}
 _DECISIVE |= {"shallow_path", "shallow_prefix"}
 _CONDITIONALS = {"if", "unless", "if_modifier", "unless_modifier", "case", "elsif", "else", "when", "then"}
@@ -101,10 +102,10 @@ class RouteReader:
     """Draws routes, in the order of the text."""
 
     def __init__(
-        self, code: Code, other_file: Callable[[str], Code | None], inflections: Inflections, *, is_api: bool
+        self, code: Code, file: Callable[[str], Code | None], inflections: Inflections, *, is_api: bool
     ) -> None:
         self._code, self._literals = code, RouteLiterals(code)
-        self._other_file, self._inflections, self._is_api = other_file, inflections, is_api
+        self._file, self._inflections, self._is_api = file, inflections, is_api
         self._concerns: dict[str, tuple[Code, RouteLiterals, Node]] = {}
         self._named: set[str] = set()
         self.routes: list[DrawnRoute] = []
@@ -282,9 +283,25 @@ class RouteReader:
     def _draw(self, call: _Declaration, at: _RouteBlock) -> None:
         name = call.values[0] if call.values else None
         if isinstance(name, str) and re.fullmatch(r"\w+(?:/\w+)*", name) and at.depth < _MAX_DEPTH:
-            code = self._other_file(name)
+            code = self._file(f"config/routes/{name}.rb")
             if code is not None:
                 self._in_file(code, RouteLiterals(code), code.root, replace(at, depth=at.depth + 10))
+
+    def _devise_for(self, call: _Declaration, at: _RouteBlock) -> None:
+        options, scope = dict(call.options), at.scope
+        if scope.is_in_resource or any(options[key] is _UNKNOWN for key in options.keys() - _NO_MATTER):
+            return
+        prefix = _text(options.get("as")) or scope.name
+        names = options.get("path_names")
+        path_names = {**(scope.path_names or {}), **(names if isinstance(names, dict) else {})}
+        options = {"module": scope.module} | options | {"path_names": path_names}
+        for name in filter(lambda each: isinstance(each, str), call.values):
+            code = Code(devise_routes(name, options, self._file, self._inflections).encode())
+            plain = self._inflections.singular(f"{prefix}_{name}" if prefix else name)
+            outer, path = _text(options.get("path_prefix")) or scope.path, _text(options.get("path"), name)
+            own = replace(scope, name=_text(options.get("singular")) or plain, module=None)
+            inner = replace(at, scope=replace(own, path=merged_path(outer, path)), given={}, receiver="")
+            self._in_file(code, RouteLiterals(code), code.root, inner)
 
     # Resources
 
@@ -417,6 +434,7 @@ class RouteReader:
         "concern": _concern,
         "concerns": _use_concerns,
         "draw": _draw,
+        "devise_for": _devise_for,
     }
 
 
@@ -443,5 +461,5 @@ def _endpoint(path: str, options: Options, scope: RouteScope) -> tuple[str, str]
     return controller, action
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _text(value: object, default: str = "") -> str:
+    return value if isinstance(value, str) else default

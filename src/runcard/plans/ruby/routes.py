@@ -1,7 +1,7 @@
 """The routes of a Rails project to the actions of its controllers, from `config/routes.rb`, without running it.
 
 The declarations of Rails are followed as Rails follows them, through `draw`, concerns and loops over literals. What is
-not certain has no route: methods that are not of Rails or devise, options that are computed, routes of engines.
+not certain has no route: methods of gems other than devise, options that are computed, routes of engines.
 """
 
 import os
@@ -52,9 +52,7 @@ def read_routes(root: str) -> ProjectRoutes:
     code = _code(root, "config/routes.rb")
     if code is None:
         return ProjectRoutes([])
-    reader = RouteReader(
-        code, lambda name: _code(root, f"config/routes/{name}.rb"), inflections_of(root), is_api=_is_api(root)
-    )
+    reader = RouteReader(code, lambda name: _code(root, name), inflections_of(root), is_api=_is_api(root))
     reader.read()
     return ProjectRoutes(reader.routes)
 
