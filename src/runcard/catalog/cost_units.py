@@ -1,12 +1,7 @@
 """Costs as the catalog has them: whole numbers, so that sums are exact."""
 
-from typing import TYPE_CHECKING
-
 from runcard.catalog.tables import COST_UNIT
 from runcard.documents.exact_sums import as_decimal
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 _MOST = 2**62  # units
 _MOST_EXACT = 2**40  # units: their floats are exact to 0.001
@@ -21,8 +16,3 @@ def cost_units(amount: object) -> int | None:
     if units < _MOST_EXACT and abs(units - nearest) < 0.4:
         return nearest  # what a float has too little of is far from the half
     return round(as_decimal(amount) * COST_UNIT)
-
-
-def dollars(units: int) -> "Decimal":
-    """An amount in the unit of the catalog as dollars."""
-    return as_decimal(units) / COST_UNIT

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runcard.catalog.cost_units import dollars
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.experiment_sums import CountedTwice, counted_twice
 from runcard.catalog.filling import fill_with
+from runcard.catalog.searching import dollars
 from runcard.documents.exact_sums import add_exactly, exact_sum, plain_number, whole_sum
 from runcard.documents.run.fields import RunFields, has_calls, known_cost, may_have_more, model_breakdown
 from runcard.encoding import JsonObject
