@@ -38,12 +38,13 @@ EXPERIMENT_SUMS = f"""(SELECT n.*, x.path, x.created, x.description FROM (SELECT
     CASE WHEN count(*) FILTER (WHERE r.cost IS NULL AND u.record IS NOT NULL) = 0
     THEN sum(r.known_cost - coalesce(d.cost, 0)) FILTER (WHERE r.is_copy = 0)
     ELSE nullif(sum(r.known_cost - coalesce(d.cost, 0)) FILTER (WHERE r.is_copy = 0), 0) END AS known_cost,
-    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least
+    max(CASE WHEN r.at_least = 1 OR (r.cost IS NULL AND u.record IS NOT NULL) THEN 1 ELSE 0 END) AS at_least,
+    max(r.at_least) AS incomplete
     FROM records r LEFT JOIN usage u ON u.record = r.id AND u.number = 0
     LEFT JOIN ({_counted_twice(_SAME_EXPERIMENT)}) d ON d.record = r.id
     WHERE r.kind = 'run' AND r.experiment IS NOT NULL GROUP BY r.experiment, r.experiment_id) n
     LEFT JOIN experiments x ON x.name = n.name AND x.experiment_id = n.id
-    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, x.path, x.created, x.description
+    UNION ALL SELECT x.name, x.experiment_id, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, x.path, x.created, x.description
     FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = 'run' AND r.experiment = x.name
     AND (r.experiment_id = x.experiment_id OR x.experiment_id IS NULL)))"""  # noqa: S608 - text of our own
 
