@@ -1,4 +1,4 @@
-"""Random histories of calls: who recorded them, in runs in runs, sessions, imports, copies; and what they really were.
+"""Random histories of calls: who recorded them, in runs in runs, sessions, imports, copies, archives, on two hosts; and what they really were.
 
 At the level of journals and documents: what a recorder or an import would have written is put into a catalog as it is.
 """
@@ -68,6 +68,8 @@ class HistoryRun:
     is_open: bool = False
     events: list[JsonObject] = field(default_factory=list)
     ended: int = 0
+    experiment: str | None = None
+    calls: set[int] = field(default_factory=set)  # numbers of those that it has
 
     def rows(self) -> RecordRows:
         calls = RunCalls()
@@ -84,6 +86,8 @@ class HistoryRun:
             "timestamp_start": moment(self.started),
             "timestamp_end": None if self.is_open else moment(self.ended),
             "process": {"host": self.host},
+            "experiment_name": self.experiment,
+            "experiment_id": self.experiment and f"exp-{self.experiment}",
         }
         document = {
             "generation": generation,
@@ -122,6 +126,8 @@ class History:
         self.in_sessions: dict[int, str] = {}  # the session that an imported call is of
         self._words: dict[int, int] = {}
         self._places: dict[str, RecordRows] = {}
+        self._stores: dict[str, int] = {}  # of records that are not on the first host
+        self._archived: set[str] = set()
         self.has_transcripts = False
 
     def play(self, steps: int) -> Iterator[None]:
@@ -135,6 +141,7 @@ class History:
             self._session_call,
         ]
         choices += [self._import_session, self._end_run, self._copy, self._remove_copy]
+        choices += [self._archive_or_restore, self._rebuild_host]
         for number in range(steps):
             self.now += self.random.choice([50, 2_000, 2_000, HOUR, 30 * HOUR])
             self.random.choice(choices)()
@@ -156,8 +163,10 @@ class History:
             self.random.choice("ab"),
             self.random.random() < 0.6,
             True,
+            experiment=self.random.choice([None, "x", "y"]),
         )
         self.runs.append(run)
+        self._stores[run.id] = "ab".index(run.host) + 1
 
     def _ancestors(self, run: HistoryRun | None) -> list[HistoryRun]:
         found = []
@@ -201,6 +210,7 @@ class History:
             "token_source": "given" if is_nameless else "reported",
             "cost_usd": call.cost,
             "cost_source": "priced",
+            "latency_seconds": 1.0,
         }
         if not is_nameless:
             event |= {
@@ -213,6 +223,7 @@ class History:
         if call.session is not None and observer == "meter":
             event["client_session"] = call.session
         run.events.append(event)
+        run.calls.add(call.number)
         run.ended = max(run.ended, self.now + 500)
         self._know(call, call.tokens, 2)
 
@@ -261,6 +272,7 @@ class History:
         if before is not None and before.record["calls"] > rows.record["calls"]:
             return
         self._places[name], self.has_transcripts = rows, True
+        self._stores[name] = 1 if knows_runs else 2
         for number, (counts, is_metered) in listed.items():
             self._know(self.calls[number], counts, 1 if is_metered else 0)
             self.in_sessions[number] = session.id
@@ -340,6 +352,7 @@ class History:
         if self._places:
             name = self.random.choice(sorted(self._places))
             self._places[f"copy-of-{name}"] = self._places[name]
+            self._stores[f"copy-of-{name}"] = self.random.choice([1, 2])
 
     def _remove_copy(self) -> None:
         if copies := [
@@ -347,20 +360,59 @@ class History:
         ]:
             self._places.pop(self.random.choice(copies))
 
+    def _archive_or_restore(self) -> None:
+        """A record moves into an archive, or out of it; a question in between finds neither."""
+        opened = {run.id for run in self.runs if run.is_open}
+        if names := sorted(self._places.keys() - opened):
+            name = self.random.choice(names)
+            self._archived ^= {name}
+            self._database.remove(self._stores[name], [name])
+            if self.random.random() < 0.5:
+                self._database.settle()
+
+    def _rebuild_host(self) -> None:
+        """Nothing of a host is left, and is put again."""
+        store = self.random.choice([1, 2])
+        self._database.remove(store, self._known(store))
+
+    def _known(self, store: int) -> list[str]:
+        return [
+            name for (name,) in self._database.rows("SELECT name FROM records WHERE store = ?", (store,))
+        ]
+
     def store_all(self) -> None:
         """Bring the catalog up to date, as commands do: records that changed are put again, others are removed."""
         for run in self.runs:
             self._places[run.id] = run.rows()
-        known = {name for (name,) in self._database.rows("SELECT name FROM records")}
-        self._database.remove(1, sorted(known - self._places.keys()))
-        names = [name for name in self._places if name not in known or self.random.random() < 0.7]
-        names += [run.id for run in self.runs if run.id not in names]
-        names += [name for name in self._places if name not in names and name.startswith("session")]
-        places = [FoundRecord(name, f"/outputs/{name}", str(self.now)) for name in names]
+        for store in self.random.sample([1, 2], 2):
+            self._store_host(store)
+        self._database.settle()
+
+    def _store_host(self, store: int) -> None:
+        own = [name for name in self._places if self._stores[name] == store]
+        known = set(self._known(store))
+        self._database.remove(store, sorted(known.difference(own)))
+        runs = {run.id for run in self.runs}
+        names = [
+            name
+            for name in own
+            if name not in known
+            or name in runs
+            or name.startswith("session")
+            or self.random.random() < 0.7
+        ]
+        self.random.shuffle(names)
+        places = [self._place(name) for name in names]
         for start in range(0, len(places), 3):
             some = places[start : start + 3]
             first = self._database.take_numbers(len(some))
-            self._database.put(1, table_rows(1, first, some, lambda place: self._places[place.name]))
+            self._database.put(
+                store, table_rows(store, first, some, lambda place: self._places[place.name])
+            )
             if self.random.random() < 0.3:
                 self._database.settle()
-        self._database.settle()
+
+    def _place(self, name: str) -> FoundRecord:
+        is_archived = name in self._archived
+        path = f"/outputs/archive/2026-10/{name}.tar.gz" if is_archived else f"/outputs/{name}"
+        return FoundRecord(name, path, str(self.now), is_archived)

@@ -3,12 +3,15 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from catalog.histories import History, UpstreamCall, cost_of, moment
+from catalog.histories import History, HistoryRun, UpstreamCall, cost_of, moment
+from runcard.catalog.columns import EXPERIMENTS
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.experiment_sums import counted_twice
+from runcard.catalog.searching import Filters, list_table
 from runcard.operations.catalog.costs import RecordCosts, _RecordSums
 
 HISTORIES = int(os.environ.get("RUNCARD_TEST_HISTORIES", "200"))
@@ -93,11 +96,37 @@ def check(history: History, database: CatalogDatabase) -> None:
     ):
         parts = found(sums(database, by)).values()
         assert tuple(map(sum, zip(*parts, strict=True))) == (whole if parts else ()), by
+    check_experiments(history, database)
     totals = sums(database, "model").totals
     if any(run.is_open and run.events for run in history.runs):
         assert totals.at_least
     elif not history.has_transcripts:
         assert not totals.at_least
+
+
+def check_experiments(history: History, database: CatalogDatabase) -> None:
+    """The calls that the runs of an experiment have, each once; and those that all runs have."""
+    listed = list_table(database, EXPERIMENTS, Filters(), ("name", "runs", "calls", "cost"))
+    rows = {name: (runs, calls or 0, round((cost or 0) * 10**10)) for name, runs, calls, cost in listed.rows}
+    expected: dict[str, tuple[int, int, int]] = {}
+    for name in {run.experiment for run in history.runs if run.experiment is not None}:
+        own = [run for run in history.runs if run.experiment == name]
+        expected[name] = len(own), *figures_of(history, own)
+    assert rows == expected, (rows, expected)
+    twice = counted_twice(database)
+    sql = "SELECT sum(input), sum(output), sum(cost) FROM records WHERE kind = 'run' AND is_copy = 0"
+    ((*whole,),) = database.rows(sql)
+    calls = [history.calls[number] for number in set[int]().union(*(run.calls for run in history.runs))]
+    assert [(one or 0) - more for one, more in zip(whole, twice, strict=True)] == [
+        sum(call.tokens["input"] for call in calls),
+        sum(call.tokens["output"] for call in calls),
+        sum(round(call.cost * 10**10) for call in calls),
+    ]
+
+
+def figures_of(history: History, runs: Sequence[HistoryRun]) -> tuple[int, int]:
+    calls = set[int]().union(*(run.calls for run in runs))
+    return len(calls), sum(round(history.calls[number].cost * 10**10) for number in calls)
 
 
 @pytest.mark.file_only
@@ -117,7 +146,9 @@ def test_on_a_server(seed: int) -> None:
 
 def play(seed: int, place: str | None) -> None:
     with CatalogDatabase(place) as database:
-        database.query("INSERT INTO stores (id, path) VALUES (1, '/outputs')")
+        for store, host in enumerate("ab", 1):
+            sql = "INSERT INTO stores (id, host, path) VALUES (?, ?, '/outputs')"
+            database.query(sql, (store, host))
         history = History(database, seed)
         for _ in history.play(40):
             try:

@@ -277,6 +277,48 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
     assert sure == [(1,)]  # two programs may have sent the same prompt
 
 
+def session_of(*calls: Json) -> RecordRows:
+    """An imported session of Claude Code, with these calls in its transcript."""
+    tokens = {name: sum(one["tokens"][name] for one in calls) for name in ("input", "output")}
+    document = {
+        "team_session_id": "s-1",
+        "instances": [
+            {"instance_id": "main", "calls": len(calls), "cost": 0.5 * len(calls), "tokens": tokens}
+        ],
+        "execution_summary": {"execution_start": "2026-11-02T10:00:00Z"},
+        "origin_session": {"tool": "claude-code", "id": "s-1"},
+    }
+    own = {"instance_id": "main", "observer": "transcript", "client_session": "s-1"}
+    rows = session_rows(document, (), [one | own for one in calls])
+    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    return rows
+
+
+def input_and_bounds(database: CatalogDatabase) -> list[tuple[int, int]]:
+    return database.rows("SELECT input, at_least FROM usage WHERE counts = 1 ORDER BY 1")
+
+
+def test_a_session_and_a_run_whose_calls_have_one_id(database: CatalogDatabase) -> None:
+    """Calls with the same counts are one, whichever are nearest in time. Others are perhaps two: that is a lower bound."""
+    one = {"response": short_digest("always").hex()}
+    wire = [on_wire(number) | {"response_id": "always"} for number in (1, 2)]
+    times = [{"timestamp": wire[number]["timestamp"]} for number in (1, 0)]
+    put(database, run=metered("run-1", *wire))
+    put(database, session=session_of(call(1, **one, **times[0]), call(2, **one, **times[1])))
+    assert input_and_bounds(database) == [(11, 0), (12, 0)]
+    put(database, session=session_of(call(1, **one), call(4, **one)))
+    assert input_and_bounds(database) == [(11, 0), (12, 1)]
+
+
+def test_a_transcript_with_other_counts_than_the_wire(database: CatalogDatabase) -> None:
+    """An id tells the call: those of the wire count, unless it was at another time."""
+    other = call(4, response=short_digest("msg_1").hex(), timestamp="2026-11-02T10:00:01Z")
+    put(database, run=metered("run-1", on_wire(1)), session=session_of(other))
+    assert input_and_bounds(database) == [(11, 0)]
+    put(database, session=session_of(other | {"timestamp": "2026-11-02T11:00:00Z"}))
+    assert input_and_bounds(database) == [(11, 1)]
+
+
 def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:
     same = [call(number, response_id="chatcmpl-1", observer="meter") for number in (1, 1, 2)]
     put(database, one=metered("run-1", *same), other=metered("run-2", *same))

@@ -237,11 +237,30 @@ def test_a_role_that_only_reads(
     record_one(project / "outputs")
     done = cli("ls", "--json")
     assert (done.code, json.loads(done.out)["total"]) == (2, 1)
-    assert "cannot be written: permission denied" in done.err
+    assert "the role may not do this in the catalog" in done.err
+    assert ": permission denied for " in done.err
     assert "this may not be the newest" in done.err
     assert json.loads(cli("query", "SELECT count(*) FROM v1_runs", "--json").out)["rows"] == [[1]]
     assert cli("index").code == 1
     server.execute(f"DROP SCHEMA {SCHEMA} CASCADE; DROP OWNED BY runcard_reader; DROP ROLE runcard_reader")
+
+
+def test_a_role_that_may_not_read(
+    cli: Cli, project: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert total(cli) == 1
+    server.execute("DROP ROLE IF EXISTS runcard_stranger")
+    server.execute("CREATE ROLE runcard_stranger LOGIN")
+    server.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO runcard_stranger")
+    monkeypatch.setenv("RUNCARD_CATALOG", server.url(user="runcard_stranger"))
+    done = cli("costs")
+    assert (done.code, done.out) == (1, "")
+    assert ": permission denied for table " in done.err
+    assert "SELECT on its tables" in done.err
+    assert "written" not in done.err
+    server.execute(
+        f"DROP SCHEMA {SCHEMA} CASCADE; DROP OWNED BY runcard_stranger; DROP ROLE runcard_stranger"
+    )
 
 
 @pytest.mark.usefixtures("project")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from runcard.catalog import totals_question
-from runcard.catalog.database import CatalogDatabase, TableRows
+from runcard.catalog.database import CatalogDatabase, CatalogError, TableRows
 from runcard.catalog.session_rows import session_rows
-from runcard.catalog.tables import COLUMNS_OF, PLACE_COLUMNS, RECORD_COLUMNS
+from runcard.catalog.tables import COLUMNS_OF, PLACE_COLUMNS, RECORD_COLUMNS, TOTAL_COLUMNS
 from runcard.catalog.totals_question import totals_for
 from runcard.catalog.usage_sums import (
     UsageFilter,
@@ -181,3 +181,17 @@ def test_records_with_many_labels_are_added_up_one_by_one(database: CatalogDatab
             question = totals_for(by, wanted.since, by_time=False)
             assert question is not None
             assert _rows_of_totals(database, question, by, wanted) is None
+
+
+@pytest.mark.parametrize("mix", ["[", "[1]", "7", "[" * 100_000])
+def test_a_row_that_another_program_wrote_is_an_error_with_a_way_out(
+    database: CatalogDatabase, mix: str
+) -> None:
+    for number in range(1, 9):
+        database.put(1, rows_of(number, document(Random(number))))  # noqa: S311
+    columns = ", ".join(TOTAL_COLUMNS)
+    of_one = f"SELECT dimension, value, slot, model, token_source, CAST(? AS TEXT), {columns} FROM usage_totals"
+    database.query(f"INSERT INTO usage_totals {of_one} WHERE dimension = 'mixes' LIMIT 1", (mix,))
+    with pytest.raises(CatalogError, match="cannot be read") as caught:
+        list(usage_sums(database, ("role", "agent"), UsageFilter(), by_time=False))
+    assert "runcard index --rebuild" in str(caught.value.hint)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import runcard
 from conftest import Cli
-from experiments.folders import config_of, metadata, record
+from experiments.folders import USAGE, config_of, metadata, record
 from runcard.operations.experiments.run_table import RunTableBuilder
 from runcard.views.record_table import experiment_runs, local_time
 
@@ -183,6 +184,91 @@ def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(cli: Cli, text: s
     assert (said["runs"], said["code"]) == (1, 2)
     assert said["unreadable"][0]["path"] == str(broken)  # type: ignore[index]
     assert str(said["err"]).startswith(f"Warning: skipped {broken}: ")
+
+
+NESTED = """
+import runcard
+with runcard.record("experiments/x/outputs", experiment="x", provider="anthropic", strict=True) as run:
+    for number in range(2):
+        run.add_usage({usage} | {{"id": f"msg_{{number}}"}})
+"""
+
+
+def listed(cli: Cli) -> tuple[object, ...]:
+    """Runs, calls and cost of the experiment x, as the list of the catalog has them."""
+    (row,) = json.loads(cli("ls", "experiments", "--json").out)["records"]
+    return row["runs"], row["calls"], row["cost"], row["known_cost"], row["at_least"]
+
+
+def nested_run(*, calls: int) -> str:
+    """A run that calls models, and starts one that reports the first two calls as well; its id."""
+    with runcard.record("experiments/x/outputs", experiment="x", provider="anthropic", strict=True) as run:
+        for number in range(calls):
+            run.add_usage(USAGE | {"id": f"msg_{number}"})
+        env = os.environ | {"RUNCARD_PARENT": run.id}
+        code = NESTED.format(usage=USAGE)
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=60)
+    return run.id
+
+
+def test_a_call_that_two_of_its_runs_have_counts_once_here_and_in_the_list(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    nested_run(calls=3)
+    said = shown(cli)
+    assert (said["runs"], said["incomplete"]) == (2, False)
+    assert said["cost_usd"] == {"known": 1.35, "runs_unknown": 0}
+    assert said["input_tokens"] == {"known": 300_000, "runs_unknown": 0}
+    assert said["output_tokens"] == {"known": 30_000, "runs_unknown": 0}
+    assert listed(cli) == (2, 3, 1.35, 1.35, False)
+    nested_run(calls=2)  # with the same ids, as of a server that has few
+    assert shown(cli)["cost_usd"] == {"known": 2.25, "runs_unknown": 0}
+    assert listed(cli) == (4, 5, 2.25, 2.25, False)
+
+
+def test_runs_of_two_experiments_that_share_calls_with_one_id(cli: Cli) -> None:
+    """Two runs of x, each in a run of y that has its call as well: the id is that of both calls."""
+    call = USAGE | {"id": "msg_0"}
+    code = f"import runcard\nwith runcard.record(experiment='y', strict=True) as run: run.add_usage({call})"
+    for _ in range(2):
+        with runcard.record("outputs", experiment="x", provider="anthropic", strict=True) as run:
+            run.add_usage(call)
+            env = os.environ | {"RUNCARD_PARENT": run.id}
+            subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=60)
+    rows = json.loads(cli("ls", "experiments", "--json").out)["records"]
+    assert {row["name"]: row["calls"] for row in rows} == {"x": 2, "y": 2}
+    assert shown(cli)["input_tokens"] == {"known": 200_000, "runs_unknown": 0}
+
+
+def test_a_copy_of_a_run_is_not_one_more_run(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    run = record("x")
+    shutil.copytree(run, Path("outputs") / run.name)
+    said = shown(cli)
+    assert (said["runs"], said["cost_usd"]) == (1, {"known": 0.45, "runs_unknown": 0})
+    assert listed(cli) == (1, 1, 0.45, 0.45, False)
+
+
+def test_archived_runs_count(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    nested_run(calls=3)
+    before = shown(cli) | {"last_runs": None}
+    for run in sorted(Path("experiments/x/outputs").glob("20*")):
+        assert cli("archive", str(run)).code == 0
+    assert not list(Path("experiments/x/outputs").glob("20*"))
+    assert shown(cli) | {"last_runs": None} == before
+    assert listed(cli) == (2, 3, 1.35, 1.35, False)
+    assert json.loads(cli("experiment", "list", "--json").out)["experiments"][0]["runs"] == 2
+
+
+def test_a_run_that_is_open_makes_the_sums_lower_bounds(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    record("x")
+    with runcard.record("experiments/x/outputs", experiment="x", provider="anthropic", strict=True) as run:
+        run.add_usage(USAGE)
+        text = " ".join(cli("experiment", "show", "x").out.split())
+        assert "cost ≥ $0.90 input ≥ 200,000 tokens output ≥ 20,000 tokens" in text
+        assert (shown(cli)["incomplete"], listed(cli)[-1]) == (True, True)
+    assert "cost $0.90 input 200,000 tokens" in " ".join(cli("experiment", "show", "x").out.split())
 
 
 def test_an_experiment_that_is_only_a_name_has_one_blank_line_below_its_title(cli: Cli) -> None:

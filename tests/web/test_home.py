@@ -1,5 +1,6 @@
 """The first page: on the first day, and later."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -52,6 +53,30 @@ def test_later_it_shows_what_ran_what_failed_and_what_was_spent(page: TestClient
     assert (
         "Of the latest 2 records, 2 are not verified yet, 2 are not signed." in page.get("/home/checks").text
     )
+
+
+def test_figures_of_an_open_run_are_lower_bounds(page: TestClient) -> None:
+    with runcard.record(model="claude-sonnet-4-5", provider="anthropic") as run:
+        run.add_usage({"input": 1000, "output": 200})
+        assert "≥\N{NO-BREAK SPACE}1,200" in page.get("/").text
+        spent = page.get("/home/spend").text
+        assert spent.count("≥\N{NO-BREAK SPACE}1 model call") == 3
+    assert "≥" not in page.get("/").text + page.get("/home/spend").text
+
+
+def test_a_record_that_lists_no_calls_and_began_before_the_month_makes_it_a_lower_bound(
+    page: TestClient, place: Path
+) -> None:
+    with runcard.record(model="claude-sonnet-4-5", provider="anthropic") as run:
+        run.set_costs(input_tokens=5, output_tokens=5, total_cost_usd=7)
+    document = json.loads((run.path / "metadata.json").read_text())
+    document["generation"] |= {"timestamp_start": "2026-01-01T00:00:00Z"}
+    (run.path / "metadata.json").write_text(json.dumps(document))
+    (run.path / "experiment.jsonl").unlink()
+    record_run()
+    assert place.is_dir()
+    spent = page.get("/home/spend").text
+    assert (spent.count("≥ $0.0165"), spent.count("≥\N{NO-BREAK SPACE}2 model calls")) == (3, 3)
 
 
 def test_the_budget_is_compared_with_the_month(place: Path, listener: HttpListener) -> None:

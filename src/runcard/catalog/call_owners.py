@@ -1,7 +1,7 @@
 """Decide which usage counts, so that each call counts once, whoever recorded it: see `same_calls`.
 
 Of several copies of a record, one counts. A call that several records have counts by a row of its own, with a number below 0, and
-those of the records do not. What was written since is in `unsettled`. So this looks at new records, and at calls of which a record is
+those of the records do not: `shared_calls` has them. What was written since is in `unsettled`. So this looks at new records, and at calls of which a record is
 gone, and never at the others.
 """
 
@@ -252,6 +252,7 @@ class _Settlement:
             rows, own = self._rows_of_calls(more)
             done |= own
             self._remove_rows([row for row in rows if row.number < 0])
+            self._forget_shared(row for row in rows if row.counts == _ELSEWHERE)
             free = {
                 row.place: row
                 for row in rows
@@ -266,7 +267,12 @@ class _Settlement:
         shared = [(rows, call) for rows, call in calls if len(rows) > 1]
         self._set_counts([row for rows, _ in shared for row in rows if row.counts != _ELSEWHERE], _ELSEWHERE)
         added = [_row_of_call(rows, call) for rows, call in shared]
-        self._database.engine.insert({"usage": added})
+        places = [
+            (*one.place, *row[:2], place)
+            for (_, call), row in zip(shared, added, strict=True)
+            for place, one in enumerate(call.ordered)
+        ]
+        self._database.engine.insert({"usage": added, "shared_calls": places})
         for record, _, *values in added:
             self._touched.add(record)
             self._added[record].append(tuple(values))
@@ -310,6 +316,14 @@ class _Settlement:
             self._database.query("DELETE FROM usage WHERE record = ? AND number = ?", row.place)
             self._taken_off[row.record].append(row.values)
 
+    def _forget_shared(self, rows: Iterable[_UsageRow]) -> None:
+        numbers: dict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            numbers[row.record].append(row.number)
+        for record, own in numbers.items():
+            sql = f"DELETE FROM shared_calls WHERE record = ? AND number {_AMONG}"  # noqa: S608
+            self._database.query(sql, (record, _json_list(own)))
+
     def _update_totals(self) -> None:
         self._database.change_totals(self._added, self._taken_off)
         sql = f"SELECT DISTINCT u.record FROM usage u WHERE u.counts = 1 AND u.record {_AMONG}"  # noqa: S608
@@ -339,6 +353,8 @@ def _at_least(call: SameCall, rows: Mapping[tuple[int, int], _UsageRow]) -> int:
 
     Reports that are joined by time and counts, without an id, may be of two calls.
     """
+    if call.is_unclear:
+        return 1
     of_record: dict[str, int] = {}
     for one in call.reports:
         flag = int(rows[one.place].get("at_least"))

@@ -100,7 +100,7 @@ _EXPERIMENT: dict[str, Column] = {
     **_plain("e", "created started last", "time"),
     **_plain("e", "runs failed calls", "count"),
     **_plain("e", "cost known_cost", "cost"),
-    "at_least": Column("at_least", "e.at_least", "flag"),
+    **_plain("e", "at_least incomplete", "flag"),
 }
 _PLAN: dict[str, Column] = {
     "project": Column("project", "q.path", "text"),

@@ -109,6 +109,15 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
     return FillResult(store, len(names), len(changed), len(removed))
 
 
+def fill_with(database: CatalogDatabase, paths: Sequence[str]) -> None:
+    """Fill an empty catalog with these records only: directories and archives."""
+    places = [
+        FoundRecord(str(number), path, _AS_KNOWN, layout.is_archive(path)) for number, path in enumerate(paths)
+    ]
+    _put_all(database, 0, places, "", None)
+    database.settle()
+
+
 def catch_up(database: CatalogDatabase, store: str, wait: float = _FILLING) -> FillResult | None:
     """Bring the rows of a store up to date as far as it says that it changed; None where it did not.
 

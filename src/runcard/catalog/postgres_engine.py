@@ -345,7 +345,13 @@ class PostgresEngine:
     def error(self, error: Exception) -> CatalogError:
         errors = self._psycopg.errors
         reason = _reason(error)
-        if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
+        if isinstance(error, errors.InsufficientPrivilege):
+            return CatalogError(
+                f"the role may not do this in the catalog {self.name}: {reason}",
+                hint="to read, a role needs USAGE on the schema and SELECT on its tables; to index records, it must own them",
+                is_shared=True,
+            )
+        if isinstance(error, errors.ReadOnlySqlTransaction):
             return CatalogError(
                 f"the catalog {self.name} cannot be written: {reason}",
                 hint="use a role that may write, or let another host index these records",

@@ -3,12 +3,13 @@
 Reports are of one call if their response ids are the same, or their request ids where one of them has no response id. Servers
 use ids again, so that is not enough. The records must be related: a run and one that it started, a run and a session at the same
 time, two sessions with one transcript. Two reports of one record are two calls: its own fold has joined the others. Final counts of
-runs must agree; a transcript may have other counts than the wire.
+runs must agree; a transcript may have other counts than the wire. Where an id does not tell calls apart, that makes it unclear.
 
 Pure. The best report supplies the figures: a final usage before others, then wire, client, transcript. The call belongs to the record
 that knows most about who made it: a session before runs, an inner run before the one that started it.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from runcard.catalog.rows import RUN
 
 CLOSE = 120_000  # milliseconds between the times that two reports of one call may have
 _MOST = 1000  # calls with one id at one time that a report is compared with: some servers use an id again and again
+_CallId = tuple[str, int]  # which of its ids, and the hash of it
 _SOURCES = ("estimated", "partial", "given", "reported")  # the more reliable, the later
 
 
@@ -68,6 +70,11 @@ class CallClaim(NamedTuple):
         return self.record.number, self.number
 
     @property
+    def ids(self) -> list[_CallId]:
+        known = (("response", self.response), ("request", self.request))
+        return [(name, value) for name, value in known if value is not None]
+
+    @property
     def rank(self) -> tuple[int, int, int]:
         """The more, the more reliable."""
         place = _SOURCES.index(self.source) if self.source in _SOURCES else -1
@@ -90,35 +97,42 @@ class SameCall:
     """The reports of one call."""
 
     reports: list[CallClaim] = field(default_factory=list)
+    is_unclear: bool = False  # they may be of several calls
 
     @property
     def owner(self) -> CallClaim:
         return min(self.reports, key=lambda one: (_most_first(one.depth), one.order))
 
     @property
+    def ordered(self) -> list[CallClaim]:
+        """The most reliable report first."""
+        return sorted(
+            self.reports, key=lambda one: (_most_first(one.rank), _most_first(one.depth), one.order)
+        )
+
+    @property
     def best(self) -> CallClaim:
-        return min(self.reports, key=lambda one: (_most_first(one.rank), _most_first(one.depth), one.order))
+        return self.ordered[0]
 
     @property
     def figures(self) -> tuple[int | None, ...]:
         """Those of the best report; what it leaves open is taken from the others."""
-        others = sorted(self.reports, key=lambda one: one.rank, reverse=True)
-        ordered = [self.best.figures, *(one.figures for one in others)]
         return tuple(
             next((value for value in values if value is not None), None)
-            for values in zip(*ordered, strict=True)
+            for values in zip(*(one.figures for one in self.ordered), strict=True)
         )
 
-    def distance(self, report: CallClaim) -> int | None:
-        """How far in time a report is from this call; None if it is of another."""
+    def distance(self, report: CallClaim) -> tuple[bool, int] | None:
+        """Whether a report has other counts than this call, and how far in time it is from it; None if it is of another."""
         if not all(is_same(one, report) for one in self.reports):
             return None
+        has_others = any(one.figures[:2] != report.figures[:2] for one in self.reports)
         times = [
             abs(one.time - report.time)
             for one in self.reports
             if one.time is not None and report.time is not None
         ]
-        return min(times, default=0)
+        return has_others, min(times, default=0)
 
 
 def same_calls(reports: Iterable[CallClaim]) -> list[SameCall]:
@@ -126,17 +140,21 @@ def same_calls(reports: Iterable[CallClaim]) -> list[SameCall]:
     found: list[SameCall] = []
     kept: dict[_Slot, list[SameCall]] = {}
     ordered = sorted(reports, key=lambda one: (_most_first(one.rank), one.time or 0, one.order))
+    repeated = _repeated_ids(ordered)
     for report in ordered:
         slots = _slots(report)
         near = {id(call): call for slot in slots for call in kept.get(slot, ())[-_MOST:]}.values()
         distances = [
-            (distance, place, call)
+            (*distance, place, call)
             for place, call in enumerate(near)
             if (distance := call.distance(report)) is not None
         ]
-        call = min(distances, key=lambda each: each[:2])[2] if distances else SameCall()
-        if not call.reports:
-            found.append(call)
+        if distances:
+            has_others, time, _, call = min(distances, key=lambda each: each[:3])
+            is_sure = time <= CLOSE and repeated.isdisjoint(report.ids)
+            call.is_unclear |= has_others and not is_sure
+        else:
+            found.append(call := SameCall())
         call.reports.append(report)
         for slot in slots:
             if slot.is_own and all(call is not one for one in kept.setdefault(slot, [])[-_MOST:]):
@@ -149,10 +167,16 @@ def _most_first(rank: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(-part for part in rank)
 
 
+def _repeated_ids(reports: Iterable[CallClaim]) -> set[_CallId]:
+    """The ids that several calls of one record have: they do not tell calls apart."""
+    counts = Counter((one.record.number, own) for one in reports for own in one.ids)
+    return {own for (_, own), count in counts.items() if count > 1}
+
+
 class _Slot(NamedTuple):
     """Where calls with an id are kept: by their time, or by the session that they name."""
 
-    id: tuple[str, int]
+    id: _CallId
     period: int | None
     session: str | None = None
     is_own: bool = True  # of the report itself, and not only near it
@@ -165,11 +189,7 @@ class _Slot(NamedTuple):
 
 
 def _slots(report: CallClaim) -> list[_Slot]:
-    ids = [
-        (name, key)
-        for name, key in (("response", report.response), ("request", report.request))
-        if key is not None
-    ]
+    ids = report.ids
     period = None if report.time is None else report.time // CLOSE
     slots = [_Slot(one, period) for one in ids]
     if report.client_session is not None:

@@ -5,7 +5,7 @@ Times are milliseconds since 1970. Costs are whole numbers of 10**-10 dollars, s
 To change a table, change it here and raise VERSION: a catalog of another version is built anew.
 """
 
-VERSION = 11
+VERSION = 12
 APPLICATION_ID = 0x72636174  # "rcat": other SQLite files are never touched
 COST_UNIT = 10**10  # of a dollar
 
@@ -122,6 +122,14 @@ CREATE TABLE usage (  -- each call; of a record that does not list them, what ea
     counts INTEGER NOT NULL DEFAULT 1,  -- 0: the call counts elsewhere
     PRIMARY KEY (record, number)
 ) WITHOUT ROWID;
+CREATE TABLE shared_calls (  -- the rows of usage that are of one call, as several records have it
+    record INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    of_record INTEGER NOT NULL,  -- the row by which the call counts
+    of_number INTEGER NOT NULL,
+    place INTEGER NOT NULL,  -- among these rows; 0: the most reliable
+    PRIMARY KEY (record, number)
+) WITHOUT ROWID;
 CREATE TABLE unsettled (  -- what was written since it was decided which calls count
     record INTEGER,  -- a new one
     call INTEGER  -- an identity that a record had which is gone
@@ -226,6 +234,7 @@ INDEXES = {
     "usage_by_request": "usage (request) WHERE request IS NOT NULL",
     "usage_elsewhere": "usage (record) WHERE counts < 1",
     "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
+    "shared_calls_by_call": "shared_calls (of_record, of_number)",
     "relations_by_other": "relations (other_id, type)",
     "facts_by_number": "facts (key, number)",
     "facts_by_text": "facts (key, text)",
@@ -259,9 +268,20 @@ _USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, 
     {0}.cache_write AS cache_write_tokens, {0}.reasoning AS reasoning_tokens, {0}.token_source,
     {0}.cost / 1e10 AS cost_usd, {0}.known_cost / 1e10 AS known_cost_usd, {0}.at_least"""
 
+# A column of the innermost run that has a call, by the name of the row that counts.
+RUN_OF_CALL = (
+    "SELECT {1} FROM shared_calls o JOIN records p ON p.id = o.record WHERE o.of_record = {0}.record AND o.of_number = {0}.number "  # noqa: S608
+    "AND p.kind = 'run' ORDER BY p.started DESC, p.id LIMIT 1"
+)
+_LABELED = "EXISTS (SELECT 1 FROM facts f WHERE f.record = r.id AND substr(f.key, 1, 6) = 'label.')"
 _USAGE = (
-    "SELECT r.record_id AS record, r.kind, r.experiment, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
-    f"{TIME.format('r.started')} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
+    "SELECT r.record_id AS record, r.kind, {0}, r.branch, u.instance_id AS instance, u.model, u.provider, "
+    f"{{1}} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
+)
+# As `usage_sums.py` finds the experiment of a call.
+_EXPERIMENT_OF_CALL = (
+    f"CASE WHEN u.number < 0 AND r.kind = 'session' AND NOT {_LABELED} THEN ({RUN_OF_CALL.format('u', 'p.experiment')}) "
+    "ELSE r.experiment END AS experiment"
 )
 
 VIEWS = {
@@ -270,8 +290,8 @@ VIEWS = {
     "v1_instances": "SELECT r.record_id AS session, i.instance_id AS id, i.name, i.role, i.model, i.status, i.parent, "  # noqa: S608 - names of our own
     f"{TIME.format('i.started')} AS started, {TIME.format('i.ended')} AS ended, i.seconds AS duration_seconds, "
     f"i.{_USAGE_PART.format('i')}, i.error, i.error_category FROM instances i JOIN records r ON r.id = i.record",
-    "v1_usage": f"{_USAGE} WHERE u.number >= 0",
-    "v1_counted_usage": f"{_USAGE} WHERE u.counts = 1",
+    "v1_usage": f"{_USAGE.format('r.experiment', TIME.format('r.started'))} WHERE u.number >= 0",
+    "v1_counted_usage": f"{_USAGE.format(_EXPERIMENT_OF_CALL, TIME.format('u.started'))} WHERE u.counts = 1",
     "v1_calls": f"SELECT r.record_id AS record, r.experiment, {TIME.format('c.started')} AS started, c.model, c.provider, c.step, "  # noqa: S608
     "c.seconds AS duration_seconds, c.first_token AS first_token_seconds, c.input AS input_tokens, c.output AS output_tokens, "
     "c.cache_read AS cache_read_tokens, c.cache_write AS cache_write_tokens, c.reasoning AS reasoning_tokens, c.token_source, "
@@ -358,6 +378,7 @@ COLUMNS_OF: dict[str, tuple[str, ...]] = {
     "facts": ("record", "key", "number", "text"),
     "instances": ("record", *INSTANCE_COLUMNS),
     "usage": ("record", "number", *USAGE_COLUMNS),
+    "shared_calls": ("record", "number", "of_record", "of_number", "place"),
     "calls": ("record", "number", *CALL_COLUMNS),
     "files": ("record", "is_input", "path", "sha256"),
     "relations": ("record", "type", "other_id", "sha256", "calls"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
-from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import day_changes, local_day
 from runcard.catalog.tables import TOTAL_COLUMNS
 from runcard.catalog.usage_totals import DAY, DAYS, HOURS, LABEL, LABEL_BLOCKS, LABELS, MIXED, MIXES, SLOTS
@@ -140,9 +140,15 @@ class TotalsQuestion(NamedTuple):
 @lru_cache(maxsize=4096)
 def _values(dimension: str, value: str, mix: str) -> Mapping[str, str | None]:
     """The values of a row by their dimensions."""
-    values = dict(zip(MIXED, json.loads(mix), strict=True)) if mix else {}
-    if dimension in {LABELS, LABEL_BLOCKS}:
-        return values | dict(json.loads(value))
+    try:
+        values = dict(zip(MIXED, json.loads(mix), strict=True)) if mix else {}
+        if dimension in {LABELS, LABEL_BLOCKS}:
+            return values | dict(json.loads(value))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CatalogError(
+            "the sums of the catalog cannot be read: another program changed them",
+            hint="read all records again: runcard index --rebuild",
+        ) from error
     return values | {dimension: value}
 
 

@@ -13,8 +13,7 @@ from runcard.catalog.database import CatalogDatabase, CatalogError
 from runcard.catalog.local_days import local_day
 from runcard.catalog.record_copies import copied_records
 from runcard.catalog.rows import RUN, SESSION
-from runcard.catalog.same_calls import CLOSE
-from runcard.catalog.tables import FIGURES
+from runcard.catalog.tables import FIGURES, RUN_OF_CALL
 from runcard.catalog.totals_question import TotalsQuestion, totals_for
 from runcard.errors import UsageError
 
@@ -45,13 +44,8 @@ _SHARED = (
     f"FROM records s JOIN usage m ON m.record = s.id AND m.number < 0 WHERE s.kind = '{SESSION}' "  # noqa: S608 - text of our own
     "AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.record = s.id AND substr(f.key, 1, 6) = 'label.')"
 )
-_RUN_OF_CALL = (
-    "SELECT o.record FROM usage o CROSS JOIN records p WHERE p.id = o.record AND o.{0} = m.{0} "  # noqa: S608
-    f"AND o.number >= 0 AND o.counts = 0 AND coalesce(abs(o.started - m.started), 0) <= {CLOSE} AND p.kind = '{RUN}' "
-    "AND p.is_copy = 0 ORDER BY p.started DESC, p.id LIMIT 1"
-)
 _RUNS = (
-    f"LEFT JOIN (SELECT m.record, m.number, coalesce(({_RUN_OF_CALL.format('response')}), ({_RUN_OF_CALL.format('request')})) AS run "
+    f"LEFT JOIN (SELECT m.record, m.number, ({RUN_OF_CALL.format('m', 'p.id')}) AS run "
     f"{_SHARED}) x ON x.record = u.record AND x.number = u.number "
     "JOIN records q ON q.id = coalesce(x.run, u.record)"
 )

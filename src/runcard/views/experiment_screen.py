@@ -76,9 +76,9 @@ def _costs(summary: JsonObject) -> list[tuple[str, object]]:
     if without == summary["runs"]:
         return [("cost", "no model calls recorded")]
     return [
-        ("cost", _total(summary["cost_usd"], money)),
-        ("input", _total(summary["input_tokens"], _tokens)),
-        ("output", _total(summary["output_tokens"], _tokens)),
+        ("cost", _total(summary["cost_usd"], money, is_incomplete=summary["incomplete"])),
+        ("input", _total(summary["input_tokens"], _tokens, is_incomplete=summary["incomplete"])),
+        ("output", _total(summary["output_tokens"], _tokens, is_incomplete=summary["incomplete"])),
         ("no calls", f"{counted(without, 'run')} without recorded model calls" if without else None),
     ]
 
@@ -90,15 +90,15 @@ def _statuses(runs: int, by_status: dict[str, int]) -> str:
     return f"{counted(runs, 'run')}: " + ", ".join(f"{count:,} {name}" for name, count in by_status.items())
 
 
-def _total(total: JsonObject, format_amount: Callable[[Any], str]) -> str:
+def _total(total: JsonObject, format_amount: Callable[[Any], str], *, is_incomplete: bool = False) -> str:
     """The sum of the known amounts, and for how many runs it is unknown."""
     if total["known"] is None:
         return "unknown"
     missing, known = total["runs_unknown"], total["known"]
-    if not missing:
+    if not missing and not is_incomplete:
         return format_amount(known)
-    at_least = money_at_least(known) if format_amount is money else format_amount(known)
-    return f"{at_least}, unknown for {counted(missing, 'run')}"
+    at_least = money_at_least(known) if format_amount is money else f"≥ {format_amount(known)}"
+    return f"{at_least}, unknown for {counted(missing, 'run')}" if missing else at_least
 
 
 def _tokens(count: int) -> str:

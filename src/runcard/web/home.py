@@ -71,17 +71,12 @@ def spend_part(request: "Request") -> Response:
     now = datetime.now().astimezone()
     today = now.date()
     monday, month = today - timedelta(days=today.weekday()), today.replace(day=1)
-    first = min(monday, month)
-    since = datetime(first.year, first.month, first.day).astimezone()
-    report = record_costs(("day",), since=since)
-    spent = []
-    for title, start in (("Today", today), ("This week", monday), ("This month", month)):
-        totals = CostTotals()
-        for group in report.groups:
-            day = group.key["day"]
-            if day is not None and day >= start.isoformat():
-                totals.add_totals(group.totals)
-        spent.append(SpentAmount(title, totals))
+    reports = {
+        title: record_costs((), since=datetime(start.year, start.month, start.day).astimezone())
+        for title, start in (("Today", today), ("This week", monday), ("This month", month))
+    }
+    spent = [SpentAmount(title, report.totals) for title, report in reports.items()]
+    report = reports["This week" if monday < month else "This month"]
     amount: Decimal | None = request.app.state.budget
     state: Budget | None = None
     if amount is not None:

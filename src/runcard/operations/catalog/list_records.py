@@ -49,7 +49,7 @@ _ALWAYS = {
         "incomplete",
     ),
     CALLS: ("run", "number", "path", "started", "cost", "known_cost", "at_least"),
-    EXPERIMENTS: ("name", "id", "path", "runs", "started", "cost", "known_cost", "at_least"),
+    EXPERIMENTS: ("name", "id", "path", "runs", "started", "cost", "known_cost", "at_least", "incomplete"),
     PLANS: (
         "path",
         "project",

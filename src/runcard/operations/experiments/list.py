@@ -8,7 +8,7 @@ from runcard.errors import RuncardError
 from runcard.files import failure, is_safe_id, printable
 from runcard.store import layout
 from runcard.store.experiments import CREATED, DESCRIPTION, ID, read_experiment_config
-from runcard.store.runs.documents import read_run_document, run_directories
+from runcard.store.runs.documents import archived_runs, read_run_document, run_directories
 
 
 class ExperimentLine(NamedTuple):
@@ -43,7 +43,8 @@ def _line(name: str) -> ExperimentLine:
     path = layout.experiment_folder(name)
     try:
         config = read_experiment_config(path)
-        runs = run_directories(os.path.join(path, layout.OUTPUTS))
+        outputs = os.path.join(path, layout.OUTPUTS)
+        runs = sorted([*run_directories(outputs), *archived_runs(outputs)], key=os.path.basename)
     except RuncardError as error:
         return ExperimentLine(name, path, None, None, None, None, None, error.message)
     started = _started(runs[-1]) if runs else None

@@ -48,7 +48,8 @@ class RunTableBuilder:
             self._having[key] = self._having.get(key, 0) + 1
             if self._first.setdefault(key, fact) != fact:
                 self._differing.add(key)
-        row = row | {"at_least": bool(rows.record["at_least"])}
+        may_have_more = bool(rows.record["at_least"])
+        row = row | {"at_least": may_have_more, "incomplete": may_have_more}
         self._newest.append(_RunEntry(row["started"] or "", path, row, facts))
         if len(self._newest) > 2 * _MOST_ROWS:
             self._keep_newest()

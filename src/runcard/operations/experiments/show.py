@@ -1,12 +1,16 @@
 """Summarize an experiment: its runs counted and added up. Unknown values are counted, and never taken for zero."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
-from runcard.documents.run.fields import RunFields, has_calls, known_cost, model_breakdown
+from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.experiment_sums import CountedTwice, counted_twice
+from runcard.catalog.filling import fill_with
+from runcard.catalog.searching import dollars
+from runcard.documents.exact_sums import add_exactly, exact_sum, plain_number, whole_sum
+from runcard.documents.run.fields import RunFields, has_calls, known_cost, may_have_more, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
@@ -17,7 +21,7 @@ from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import Experiment, id_from_name, no_experiment
 from runcard.store.runs.document_so_far import document_so_far
-from runcard.store.runs.documents import RunDocument, read_run_document, run_directories
+from runcard.store.runs.documents import RunDocument, archived_runs, read_run_document, run_directories
 
 WithProgress = Callable[[Iterable[str]], Iterable[str]]  # shows progress while it iterates
 
@@ -38,6 +42,7 @@ class RunLine(NamedTuple):
     cost_usd: float | None
     known_cost_usd: float | None  # the cost, or the part of it that is known
     has_calls: bool | None  # whether it called models; None if its journal cannot be read
+    may_have_more: bool  # calls: it is open, was killed, or not all were seen
 
 
 class KnownTotal(NamedTuple):
@@ -57,6 +62,7 @@ class ExperimentSummary:
     runs: tuple[RunLine, ...]  # sorted by time
     unreadable: tuple[tuple[str, str], ...]  # path and reason
     table: RunTable = field(default=RunTable())  # of the last runs
+    twice: CountedTwice = CountedTwice()  # what several runs have of the same calls
 
     @property
     def by_status(self) -> dict[str, int]:
@@ -71,7 +77,13 @@ class ExperimentSummary:
     def cost(self) -> KnownTotal:
         known = [run.known_cost_usd for run in self.runs if run.known_cost_usd is not None]
         unknown = sum(run.cost_usd is None and run.has_calls is not False for run in self.runs)
-        return KnownTotal(plain_number(exact_sum(known)) if known else None, unknown)
+        total = add_exactly(exact_sum(known), -dollars(self.twice.cost))
+        return KnownTotal(plain_number(total) if known else None, unknown)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether there may be more calls: a run is open, was killed, or not all of its calls were seen."""
+        return any(run.may_have_more for run in self.runs)
 
     @property
     def duration(self) -> KnownTotal:
@@ -82,7 +94,8 @@ class ExperimentSummary:
         """The tokens of `input` or `output`."""
         known = [count for run in self.runs if (count := getattr(run, f"{kind}_tokens")) is not None]
         unknown = len(self.runs) - len(known) - self._without_calls
-        return KnownTotal(whole_sum(known) if known else None, unknown)
+        twice: int = getattr(self.twice, kind)
+        return KnownTotal(whole_sum(known) - twice if known else None, unknown)
 
     @property
     def _without_calls(self) -> int:
@@ -104,6 +117,7 @@ class ExperimentSummary:
             "input_tokens": _total(self.tokens("input")),
             "output_tokens": _total(self.tokens("output")),
             "cost_usd": _total(self.cost),
+            "incomplete": self.is_incomplete,
             "duration_seconds": _total(self.duration),
             "runs_without_calls": self._without_calls,
             "last_runs": [_line(run) for run in self.runs[: -LAST - 1 : -1]],
@@ -124,31 +138,68 @@ def _line(run: RunLine) -> JsonObject:
 def show_experiment(
     name: str, stores: Sequence[str] = (layout.OUTPUTS,), with_progress: WithProgress = iter
 ) -> ExperimentSummary:
-    """Add up the runs of an experiment: those below its folder, and those in other stores that have its id."""
+    """Add up the runs of an experiment: those below its folder, and those in other stores that have its id.
+
+    Of several copies of a run one counts, and a call that several of its runs have counts once.
+    """
     experiment = find(name)
     identity = experiment.experiment_id if experiment else id_from_name(name)
     ids = {id_from_name(name), identity}
-    own = dict.fromkeys(run_directories(experiment.outputs) if experiment else [])
-    others = [folder for store in stores for folder in run_directories(store)]
-    runs: list[RunLine] = []
-    table = RunTableBuilder()
+    own = dict.fromkeys(_runs_in([experiment.outputs]) if experiment else [])
+    runs: dict[str, _ReadRun] = {}
     unreadable: list[tuple[str, str]] = []
-    for folder in with_progress([*own, *others]):
-        run = read_run_document(folder)
-        if run.document is not None and (folder in own or RunFields(run.document).experiment_id in ids):
-            line, document = _run_line(run, run.document)
-            runs.append(line)
-            table.add(line.path, _row(line), document)
-        elif run.problem is not None and folder in own:
-            unreadable.append((folder, run.problem))
+    for path in with_progress([*own, *_runs_in(stores)]):
+        run = read_run_document(path)
+        if run.document is not None and (path in own or RunFields(run.document).experiment_id in ids):
+            read = _read_run(run, run.document)
+            key = RunFields(run.document).run_id or path
+            runs[key] = max(runs.get(key, read), read, key=lambda one: one.knowledge)
+        elif run.problem is not None and path in own:
+            unreadable.append((path, run.problem))
     if experiment is None and not runs:
         raise no_experiment(name)
-    runs.sort(key=lambda run: (run.started or "", run.path))
-    return ExperimentSummary(name, experiment, identity, tuple(runs), tuple(unreadable), table.table())
+    lines = sorted((run.line for run in runs.values()), key=lambda run: (run.started or "", run.path))
+    table = RunTableBuilder()
+    for line, document in runs.values():
+        table.add(line.path, _row(line), document)
+    twice = _counted_twice(runs.values())
+    return ExperimentSummary(
+        name, experiment, identity, tuple(lines), tuple(unreadable), table.table(), twice
+    )
 
 
-def _run_line(run: RunDocument, start: JsonObject) -> tuple[RunLine, JsonObject]:
-    """A run, and its document: of an open one as it is so far."""
+def _runs_in(stores: Iterable[str]) -> list[str]:
+    return [path for store in stores for path in (*run_directories(store), *archived_runs(store))]
+
+
+class _ReadRun(NamedTuple):
+    line: RunLine
+    document: JsonObject
+
+    @property
+    def knowledge(self) -> tuple[float, float]:
+        """The more, the more a copy of a run has of its calls."""
+        calls = _count(_object(self.document.get("performance")).get("calls"))
+        return calls or 0, self.line.known_cost_usd or 0
+
+    @property
+    def is_part(self) -> bool:
+        """Whether another run started it, so that both can have the same calls."""
+        relations = self.document.get("relations")
+        return isinstance(relations, list) and any(_object(one).get("type") == "parent" for one in relations)
+
+
+def _counted_twice(runs: Collection[_ReadRun]) -> CountedTwice:
+    """What runs have of the same calls, as the catalog would find."""
+    if not any(run.is_part for run in runs):
+        return CountedTwice()
+    with CatalogDatabase(None) as database:
+        fill_with(database, [run.line.path for run in runs])
+        return counted_twice(database)
+
+
+def _read_run(run: RunDocument, start: JsonObject) -> _ReadRun:
+    """A run, of an open one as it is so far."""
     is_open = RunFields(start).status == "running"
     so_far = document_so_far(run.path, start) if is_open else None
     document = so_far or start
@@ -165,8 +216,9 @@ def _run_line(run: RunDocument, start: JsonObject) -> tuple[RunLine, JsonObject]
         _number(costs.get("total_cost_usd")),
         known_cost(document),
         None if is_open and so_far is None else has_calls(document),
+        may_have_more(document),
     )
-    return line, document
+    return _ReadRun(line, document)
 
 
 def _row(run: RunLine) -> JsonObject:
