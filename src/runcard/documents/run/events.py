@@ -14,6 +14,7 @@ CONFIG_SET = "config.set"  # configuration: merged over the previous one
 INPUTS_ADDED = "inputs.added"  # files
 INPUTS_COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
 ENVIRONMENT_OBSERVED = "environment.observed"  # environment
+METERING_STARTED = "metering.started"  # the first model call has reached the meter: it may be in progress
 MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
 CALL_UNATTRIBUTED = (
     "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
@@ -37,6 +38,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     INPUTS_ADDED: {"files": list},
     INPUTS_COUNTED: {"files": list},
     ENVIRONMENT_OBSERVED: {"environment": dict},
+    METERING_STARTED: {},
     MODEL_CALLED: {"tokens": dict},
     CALL_UNATTRIBUTED: {"tokens": dict},
     USAGE_INCOMPLETE: {"reason": str},
