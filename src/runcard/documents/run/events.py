@@ -21,7 +21,7 @@ CALL_UNATTRIBUTED = (
 )
 USAGE_INCOMPLETE = "usage.incomplete"  # reason, hint, calls: what calls used is not known completely
 METRIC_LOGGED = "metric"  # name, value, step: one value of a metric
-WITNESS_COMPARED = "witness.compared"  # which calls only the meter saw, or only the program reported
+WITNESS_COMPARED = "witness.compared"  # source; which calls only the meter saw, or only the program reported; or connections by host
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
 RELATION_ADDED = "relation.added"  # type, id, sha256
@@ -43,7 +43,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     CALL_UNATTRIBUTED: {"tokens": dict},
     USAGE_INCOMPLETE: {"reason": str},
     METRIC_LOGGED: {"name": str, "value": (int, float, type(None))},
-    WITNESS_COMPARED: {"source": str, "only_reported": list, "only_metered": list, "differing": list},
+    WITNESS_COMPARED: {"source": str},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},
     RELATION_ADDED: {"type": str, "id": str},
