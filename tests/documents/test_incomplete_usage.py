@@ -163,3 +163,13 @@ def test_what_follows_from_withheld_events_is_not_compared(name: str, *, has_end
         if line["event"] == name:
             del line["payload"]
     assert compare_with_journal(document, journal).differences == ()
+
+
+@pytest.mark.parametrize("fields", [{"payload": {}}, {"payload_withheld": True}])
+def test_a_call_that_had_begun_when_a_run_was_killed_may_be_missing(fields: Fields) -> None:
+    began = {"event": events.METERING_STARTED, "timestamp": "2026-11-15T10:30:00.000Z", "seq": 2, **fields}
+    document = fold.fold(start(), [*lines(), began], NOTHING)
+    assert [row["reason"] for row in document["token_usage"]["incomplete"]] == [fold.NO_END]
+    ended = {"status": "completed", "timestamp_end": "2026-11-15T10:30:00.000Z", "duration_seconds": 0}
+    ended_line = lines((events.RUN_ENDED, ended))[1]
+    assert "incomplete" not in fold.fold(start(), [*lines(), began, ended_line], NOTHING)["token_usage"]

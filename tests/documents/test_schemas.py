@@ -30,7 +30,7 @@ DIGESTS = {
     "anchor-1.0.0.json": "569b7580182dafd73836a183efbcc3aa65614b20df72926291de286d179bf7cd",
     "anchor-proof-1.0.0.json": "ec2175901c5430ddd44c0eb46d397956dd28ded1920aaf570335a8730bdf3cbb",
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "8200e4d33e20f0ff954f87182507956c513dc4c81fc817ba122439c7862e7fac",
+    "generation-1.0.json": "6ba8d177e57634bfaa41e9b64dca93c8968a96fd5d4db233064c0f8e89fc14c3",
     "instance-1.0.0+2.0.0.json": "8c72d1e1a455c782d7c1a1d7e5b7edee4af6beef71486d632d95a9aa4919b09a",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9fe0e7b969b569161f0b563f4e28985ad166bc26d9401537640ccedb97b67f4d",

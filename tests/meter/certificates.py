@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 HOSTS = (
     "localhost",
     "api.anthropic.com",
+    "console.anthropic.com",
     "api.openai.com",
     "chatgpt.com",
     "generativelanguage.googleapis.com",

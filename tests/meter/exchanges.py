@@ -38,6 +38,8 @@ class Sink:
         self.kinds: list[str] = []
         self.problems: list[str] = []
 
+    def calls_started(self) -> None: ...
+
     def call_finished(self, call: FinishedCall) -> None:
         self.calls.append(call.facts())
 

@@ -10,6 +10,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING
 
+from runcard.documents.run.events import METERING_STARTED
 from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.observe.clients.call import CallFacts
@@ -48,6 +49,10 @@ class MeteredCalls:
         self._not_understood: dict[str, int] = {}  # those that are not recorded yet, by kind
         self._connected: set[str] = set()  # hosts that were reached
         self._not_connected: dict[str, str] = {}  # hosts without a connection, and why
+
+    def calls_started(self) -> None:
+        """The first call begins: the journal says so now, as nothing else does if the run is killed before its end."""
+        self._start()
 
     def call_finished(self, call: FinishedCall) -> None:
         """A call is over; it is recorded soon."""
@@ -122,6 +127,8 @@ class MeteredCalls:
         return True
 
     def _record_calls(self) -> None:
+        with contextlib.suppress(RuncardError, OSError):  # the call itself is counted as lost then
+            self._events.emit(METERING_STARTED, {})
         while (call := self._queue.get()) is not None:
             try:
                 self._record(call.facts())

@@ -1,10 +1,11 @@
 """The model calls of a run in words: how many, how long they took, whether a witness agrees. Unknown times are left out."""
 
 from runcard.encoding import JsonObject
-from runcard.views.formats import counted, duration
+from runcard.views.formats import counted, duration, truncated
 
 _TIMES = {"p50": "median", "p95": "p95", "max": "longest"}
 _SHOWN = 3  # request ids
+_MAX_HOSTS = 8
 _WITNESS_LISTS = {
     "only_reported": "only in its telemetry",
     "only_metered": "only metered",
@@ -44,6 +45,8 @@ def witness_line(document: JsonObject) -> str | None:
     section = document.get("witness") or {}
     if not section:
         return None
+    if section.get("source") == "proxy":
+        return _connections(section.get("connections"))
     if not section.get("reported") and not section.get("metered"):
         return "no calls of Claude Code to compare"
     agreeing = section.get("agreeing") or 0
@@ -57,3 +60,16 @@ def witness_line(document: JsonObject) -> str | None:
     if section.get("without_id"):
         parts.append(f"{section['without_id']:,} without a request id")
     return "; ".join(parts)
+
+
+def _connections(rows: object) -> str:
+    """`3 connections to api.openai.com did not pass the meter`."""
+    counts = [
+        f"{counted(count, 'connection')} to {truncated(str(row.get('host')), 100)}"
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict) and type(count := row.get("connections")) is int
+    ]
+    if not counts:
+        return "no connection to a model provider around the meter"
+    shown = ", ".join([*counts[:_MAX_HOSTS], "…"] if len(counts) > _MAX_HOSTS else counts)
+    return f"{shown} did not pass the meter"

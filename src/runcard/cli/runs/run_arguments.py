@@ -75,7 +75,7 @@ OPTIONS = (
     Option(
         "--witness",
         "witness",
-        "Compare with the calls that Claude Code itself reports; NAME is otlp.",
+        "Look for calls around the meter: otlp compares with what Claude Code reports, proxy counts connections to providers.",
         "NAME",
     ),
     Option("--keep-secrets", "keep_secrets", "Do not mask secrets. The record says so."),
@@ -197,8 +197,8 @@ def _check_patterns(patterns: tuple[str, ...]) -> None:
 
 
 def _check_meter(no_meter: bool, keep_content: bool, witness: str | None) -> None:
-    if witness not in {None, "otlp"}:
-        raise UsageError(f"--witness {witness}: there is no such witness", hint="pass --witness otlp")
+    if witness not in {None, "otlp", "proxy"}:
+        raise UsageError(f"--witness {witness}: there is no such witness", hint="pass otlp or proxy")
     if no_meter and (keep_content or witness):
         option = "--keep-content" if keep_content else "--witness"
         raise UsageError(f"{option} needs the meter", hint="leave out --no-meter")

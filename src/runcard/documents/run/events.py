@@ -14,13 +14,14 @@ CONFIG_SET = "config.set"  # configuration: merged over the previous one
 INPUTS_ADDED = "inputs.added"  # files
 INPUTS_COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
 ENVIRONMENT_OBSERVED = "environment.observed"  # environment
+METERING_STARTED = "metering.started"  # the first model call has reached the meter: it may be in progress
 MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
 CALL_UNATTRIBUTED = (
     "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
 )
 USAGE_INCOMPLETE = "usage.incomplete"  # reason, hint, calls: what calls used is not known completely
 METRIC_LOGGED = "metric"  # name, value, step: one value of a metric
-WITNESS_COMPARED = "witness.compared"  # which calls only the meter saw, or only the program reported
+WITNESS_COMPARED = "witness.compared"  # source; which calls only the meter saw, or only the program reported; or connections by host
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
 RELATION_ADDED = "relation.added"  # type, id, sha256
@@ -37,11 +38,12 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     INPUTS_ADDED: {"files": list},
     INPUTS_COUNTED: {"files": list},
     ENVIRONMENT_OBSERVED: {"environment": dict},
+    METERING_STARTED: {},
     MODEL_CALLED: {"tokens": dict},
     CALL_UNATTRIBUTED: {"tokens": dict},
     USAGE_INCOMPLETE: {"reason": str},
     METRIC_LOGGED: {"name": str, "value": (int, float, type(None))},
-    WITNESS_COMPARED: {"source": str, "only_reported": list, "only_metered": list, "differing": list},
+    WITNESS_COMPARED: {"source": str},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},
     RELATION_ADDED: {"type": str, "id": str},

@@ -130,7 +130,7 @@ class EventFold:
         self._calls = RunCalls(with_repeats=with_repeats)
         self._incomplete = IncompleteUsage()
         self._metrics: Metrics | None = None
-        self._has_metered = False  # whether the meter reported a call
+        self._has_metered = False  # whether a call has reached the meter
         self.has_end = False  # whether an event tells the end, perhaps one whose payload was withheld
         self._stated_totals: JsonObject = {}
         self._relations: list[JsonObject] = []
@@ -144,6 +144,7 @@ class EventFold:
         if name == RUN_STARTED and not self._has_start and "payload" in line:
             self.start, self._has_start = line["payload"], True
         self.has_end = self.has_end or name == events.RUN_ENDED
+        self._has_metered = self._has_metered or name == events.METERING_STARTED
         payload = _payload(line)
         if payload is not None:
             self._add_payload(str(name), payload, line)

@@ -7,6 +7,9 @@ directions, and reports each request and its reply to an observer.
     adapters     what each program needs so that it calls the relay: variables, options
     listener     the listening socket: bound before the program starts; the first connection starts the relay
     relay        accepts connections of the program
+    relay_loop   the event loop of a server in a thread
+    connect_proxy     another server: counts connections to providers that go around the relay
+    model_hosts  the hosts at which vendors answer model calls
     program_connection   a request in, the same request out
     upstream_connection  its reply back
     http_message heads and bodies of HTTP/1.1 messages, as the bytes that they are

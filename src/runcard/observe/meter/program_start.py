@@ -5,8 +5,9 @@ This is what `adapt` does for a command of `runcard run`, in the program's own f
 
 import json
 import os
+from typing import Any
 
-from runcard.observe.meter.adapters import Adaptation, adapt
+from runcard.observe.meter.adapters import Adaptation, adapt, without_variables
 from runcard.observe.meter.network_variables import network_of
 from runcard.observe.meter.program_folder import ProgramFolder, routes_of
 from runcard.observe.meter.routes import METER, true_url
@@ -31,7 +32,7 @@ def adapt_start(
     if adaptation.expects_calls:
         folder.add_start(adaptation.client, os.getcwd(), adaptation.gaps)
     meter = {METER: json.dumps(routes.upstreams)}
-    return adaptation.arguments, given | adaptation.variables | meter
+    return adaptation.arguments, given | adaptation.variables | _proxies(state, given) | meter
 
 
 def _without_meter(
@@ -41,13 +42,19 @@ def _without_meter(
     upstreams: dict[str, str],
 ) -> dict[str, str]:
     """The environment as it would be without the meter. What a script has set itself stays."""
-    given = {}
-    for name, value in environment.items():
-        if name == METER:
-            continue
-        if is_set.get(name) == value:
-            if name in before:
-                given[name] = before[name]
-        else:
-            given[name] = true_url(value, upstreams) if value.startswith("http") else value
-    return given
+    given = without_variables(environment, is_set, before)
+    return {
+        name: true_url(value, upstreams) if value.startswith("http") else value
+        for name, value in given.items()
+        if name != METER
+    }
+
+
+def _proxies(state: dict[str, Any], given: dict[str, str]) -> dict[str, str]:
+    """The variables of the proxy of the run, unless a script has set a proxy itself."""
+    own = {
+        name: value
+        for name, value in state["proxies"].items()
+        if given.get(name) == state["before"].get(name)
+    }
+    return own if {"HTTPS_PROXY", "https_proxy"} <= own.keys() else {}

@@ -6,10 +6,8 @@ A request is passed on as it is, but for its target and its host; a reply is pas
 import asyncio
 import contextlib
 import re
-import resource
 import socket
 import sys
-import threading
 from collections.abc import Mapping
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
@@ -17,20 +15,18 @@ from typing import TYPE_CHECKING, Any
 from runcard.observe.meter.exchange import ExchangeObserver, Observe, RequestHead
 from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.program_connection import ProgramConnection
+from runcard.observe.meter.relay_loop import RelayLoop, allow_many_files
 from runcard.observe.meter.routes import Route, Routes
 from runcard.observe.meter.upstream import Upstreams
 from runcard.observe.meter.upstream_connection import OUT_OF_FILES, is_out_of_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from runcard.observe.meter.upstream_connection import UpstreamConnection
 
 _TARGET = re.compile(rb"(?:http://[^/?#]*)?/([0-9a-f]{32})/([^/?#]+)([/?].*)?", re.DOTALL)
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
 _PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
 _SWITCH_INTERVAL = 0.0005  # seconds
-_FILES = 1 << 16  # open at the same time
 _MOST_PROBLEMS = 20
 
 
@@ -51,7 +47,7 @@ class LoopbackRelay:
         self._routes = routes
         self._secret = secret.encode("ascii")
         self._hosts = {b"127.0.0.1:%d" % port, b"localhost:%d" % port}
-        self._loop = _Loop()
+        self._loop = RelayLoop()
         self._stopping = asyncio.Event()
 
     def run(self, listening: socket.socket) -> None:
@@ -59,7 +55,7 @@ class LoopbackRelay:
         try:
             # So long a thread that records calls may keep this one waiting. The usual 5 ms are too long for a first byte.
             sys.setswitchinterval(_SWITCH_INTERVAL)
-            _allow_many_files()
+            allow_many_files()
             self._loop.set_exception_handler(self._handle_error)
             self._loop.run_until_complete(self._serve(listening))
         finally:
@@ -134,39 +130,3 @@ class LoopbackRelay:
             self.add_problem(OUT_OF_FILES)
         elif not isinstance(error, ConnectionError):
             self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
-
-
-def _allow_many_files() -> None:
-    """A connection of the program takes two here; the program has a limit of its own."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """Looks addresses up in threads that nothing waits for when the run ends."""
-
-    async def getaddrinfo(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as in its base class
-        result: asyncio.Future[Any] = self.create_future()
-
-        def look_up() -> None:
-            set_result: Callable[[Any], None] = _set_result
-            try:
-                value: Any = socket.getaddrinfo(*arguments, **options)
-            except Exception as error:  # noqa: BLE001 - passed on
-                set_result, value = _set_exception, error
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                self.call_soon_threadsafe(set_result, value)
-
-        def _set_result(value: Any) -> None:  # noqa: ANN401
-            if not result.done():
-                result.set_result(value)
-
-        def _set_exception(error: Any) -> None:  # noqa: ANN401
-            if not result.done():
-                result.set_exception(error)
-
-        threading.Thread(target=look_up, name="runcard-address", daemon=True).start()
-        return await result

@@ -103,6 +103,19 @@ class Upstreams:
             except (ValueError, UnicodeError) as error:  # a host name that is none
                 raise CannotConnect(f"{address.host}: {error}") from None
 
+    async def tunnel(self, host: str, port: int, protocol: asyncio.Protocol) -> None:
+        """Connect a protocol to a host, without TLS of our own: the program speaks it. Raises OSError or TimeoutError."""
+        proxy = find_proxy("https", host, port, self._environment)
+        address = UpstreamAddress(is_tls=False, host=host, port=port, authority=b"", proxy=proxy)
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            try:
+                if proxy is None:
+                    await self._connect_directly(address, protocol)
+                else:
+                    await self._connect_through(proxy, address, protocol)
+            except (ValueError, UnicodeError) as error:  # a host name that is none
+                raise CannotConnect(f"{host}: {error}") from None
+
     async def _connect_directly(self, address: UpstreamAddress, protocol: asyncio.Protocol) -> None:
         host, port, is_tls = address.host, address.port, address.is_tls
         if address.proxy is not None:
@@ -138,6 +151,8 @@ class Upstreams:
             transport.abort()
             raise
         protocol.connection_made(transport)
+        if not address.is_tls and (rest := await tunnel.rest()):
+            protocol.data_received(rest)
 
     async def _encrypt(
         self, transport: asyncio.Transport, host: str, protocol: asyncio.Protocol
@@ -188,7 +203,7 @@ def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]
     for variable in (f"{scheme}_proxy", "all_proxy"):
         url = url or environment.get(variable) or environment.get(variable.upper()) or ""
     excluded = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    if not url or _is_loopback(host) or is_excluded(host, port, excluded):
+    if not url or is_loopback(host) or is_excluded(host, port, excluded):
         return None
     parts, name, proxy_port = _split(url if "://" in url else f"http://{url}")
     if not name or parts.scheme not in _PORTS:
@@ -220,7 +235,7 @@ def _is_in(host: str, network: str) -> bool:
         return False
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether the upstream is on this machine, which a proxy could not reach."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -302,6 +317,11 @@ class _Tunnel(asyncio.Protocol):
         """Send something, and read an answer of this many bytes."""
         self._transport.write(data)
         return await self.read(size)
+
+    async def rest(self) -> bytes:
+        """What has come after the dialog, where the host speaks first."""
+        self._reader.feed_eof()
+        return await self._reader.read()
 
     async def read(self, size: int) -> bytes:
         try:

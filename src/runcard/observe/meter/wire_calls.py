@@ -34,6 +34,8 @@ class WireCalls:
         return WireCall(self, purpose, route, head)
 
     def next_id(self) -> str:
+        if not self._count:
+            self.sink.calls_started()
         self._count += 1
         return f"call-{self._count}"
 

@@ -47,6 +47,7 @@ class CallSink(Protocol):
 
     @property
     def keep_content(self) -> bool: ...
+    def calls_started(self) -> None: ...  # the first call begins
     def call_finished(self, call: FinishedCall) -> None: ...
     def not_understood(self, kind: str) -> None: ...  # something that may have cost
     def unreadable(self, problem: str) -> None: ...  # a part of a call that could not be read

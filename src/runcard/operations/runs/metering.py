@@ -23,17 +23,23 @@ from runcard.store.runs import config_file
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from runcard.observe.meter.connect_proxy import ConnectProxy
     from runcard.observe.meter.exchange import ExchangeObserver, RequestHead
     from runcard.observe.meter.otlp_witness import OtlpWitness
     from runcard.observe.meter.routes import Route
     from runcard.recording.metered_calls import MeteredCalls
 
+OTLP, PROXY = "otlp", "proxy"  # witnesses
 _WARNING = "meter"  # the type of warnings
 _SESSION = "x-claude-code-session-id"
 _MOST_SESSIONS = 1000
+_MAX_EXEMPT = 3  # hosts to show
 _ELSEWHERE = (
     "a base URL in its settings, or a provider that is called in another way, may send calls around the meter"
 )
+
+
+_AROUND = "a program that has this address in its code, or in settings of its own, calls it around the meter"
 
 
 class MeterOptions(NamedTuple):
@@ -41,7 +47,9 @@ class MeterOptions(NamedTuple):
 
     is_on: bool = True
     keep_content: bool = False  # prompts and replies, masked
-    witness: str | None = None  # "otlp": compare with what the program itself reports
+    witness: str | None = (
+        None  # what else sees calls: OTLP, the program's own reports; PROXY, its connections
+    )
 
 
 class CommandMeter:
@@ -64,6 +72,7 @@ class CommandMeter:
         self._sessions: set[str] = set()  # of Claude Code, that calls named
         self._started = time.time()
         self._witness: OtlpWitness | None = None
+        self._proxy: ConnectProxy | None = None
         self.listener: Listener | None = None
         self._programs: ProgramFolder | None = None
         self._unwritten: list[tuple[str, str | None, int | None]] = []  # reasons, hints, numbers of calls
@@ -98,17 +107,19 @@ class CommandMeter:
         given, routes = without_outer_meter(environment), Routes(listener.base)
         adaptation = Adaptation(arguments, given, routes, self._events.directory, self._write_private)
         adapt(adaptation, program)
-        if self._options.witness is not None:
+        if self._options.witness == OTLP:
             self._add_witness(adaptation)
-        variables = adaptation.variables | {METER: json.dumps(routes.upstreams)}
+        proxies = self._add_proxy(adaptation) if self._options.witness == PROXY else {}
+        variables = adaptation.variables | proxies | {METER: json.dumps(routes.upstreams)}
         _check_texts([*adaptation.arguments, *variables.values()])
         self._adaptation = adaptation
-        return adaptation.arguments, given | variables | self._stand_in(adaptation, given, variables)
+        return adaptation.arguments, given | variables | self._stand_in(adaptation, variables, proxies)
 
     def _stand_in(
-        self, adaptation: Adaptation, given: dict[str, str], variables: dict[str, str]
+        self, adaptation: Adaptation, variables: dict[str, str], proxies: dict[str, str]
     ) -> dict[str, str]:
         """Let scripts find the stand-ins of known programs first; returns the variable."""
+        given = adaptation.given
         path = without_stand_ins(given.get("PATH", ""))
         names = programs_in(path)
         if not names:
@@ -119,6 +130,7 @@ class CommandMeter:
             "base": adaptation.routes.base,
             "routes": adaptation.routes.upstreams,
             "set": variables,
+            "proxies": proxies,
             "before": {name: given[name] for name in variables if name in given},
             "network": network_of(adaptation.upstream_environment),
         }
@@ -148,6 +160,30 @@ class CommandMeter:
         self._witness = OtlpWitness()
         adaptation.variables.update(self._witness.variables)
 
+    def _add_proxy(self, adaptation: Adaptation) -> dict[str, str]:
+        """Let the command reach https hosts through a proxy that counts connections to providers; returns the variables."""
+        try:
+            from runcard.observe.meter.connect_proxy import ConnectProxy, exempt_hosts  # noqa: PLC0415
+
+            upstreams = adaptation.routes.upstreams.values()
+            self._proxy = ConnectProxy(adaptation.given, upstreams, self._note_connection)
+            exempt = exempt_hosts(adaptation.given, self._proxy.hosts)
+        except Exception as error:  # noqa: BLE001 - the command is started in any case
+            self._warn(_WARNING, f"--witness proxy is not used: {_reason(error)}")
+            return {}
+        if exempt:
+            shown = ", ".join([*exempt[:_MAX_EXEMPT], "…"] if len(exempt) > _MAX_EXEMPT else exempt)
+            self._warn(_WARNING, f"--witness proxy does not see connections to {shown}: NO_PROXY names them")
+        return adaptation.use_proxy(self._proxy.url)
+
+    def _note_connection(self, host: str) -> None:
+        """The first connection to a host of a provider: recorded now, in case the run is killed. In the thread of the proxy."""
+        reason = f"connections to {host} did not pass the meter"
+        try:
+            self._events.add_incomplete_usage(reason, _AROUND, None)
+        except (RuncardError, OSError):
+            self._unwritten.append((reason, _AROUND, None))
+
     def _write_private(self, data: bytes) -> str:
         return config_file.write_program_settings(self._events.run_id, data)
 
@@ -159,6 +195,11 @@ class CommandMeter:
             except RuntimeError as error:  # too many threads
                 self._warn(_WARNING, f"--witness otlp is not used: {error}")
                 self._witness = None
+        if self._proxy is not None:
+            try:
+                self._proxy.start()
+            except RuntimeError as error:
+                self._warn(_WARNING, f"--witness proxy failed, so https connections fail: {error}")
 
     def start(self) -> None:
         """The first connection is there: start the relay. What reads calls is loaded first: it takes the time."""
@@ -189,6 +230,17 @@ class CommandMeter:
             self._calls.close()
         if self._witness is not None:
             self._witness.stop()
+        if self._proxy is not None:
+            self._proxy.stop()
+
+    @property
+    def lost_connections(self) -> str:
+        """What processes that the command leaves running cannot do any more; nothing without a meter."""
+        if self._proxy is not None:
+            return "; https connections and model calls from there fail now: pass --no-meter, without --witness, to let them work"
+        if self.listener is not None:
+            return "; model calls from there fail now: pass --no-meter to let them work"
+        return ""
 
     def check(self, programs: "Iterable[tuple[str, str]]" = ()) -> None:
         """Record what the meter did not see, as far as that can be known. After `stop`.
@@ -210,6 +262,8 @@ class CommandMeter:
                 missed = self._check_sessions(adaptation, calls, seen)
         if self._witness is not None:
             self._compare(self._witness)
+        if self._proxy is not None:
+            self._report_connections(self._proxy)
         gaps = dict.fromkeys(adaptation.gaps if calls or adaptation.client else ())
         gaps |= dict.fromkeys(gap for _, _, found in starts for gap in found)
         for gap in gaps:
@@ -246,6 +300,20 @@ class CommandMeter:
                 self._warn(
                     _WARNING, "Claude Code reported none of its calls: there is nothing to compare with"
                 )
+
+    def _report_connections(self, proxy: "ConnectProxy") -> None:
+        """Record how many connections to providers did not pass the meter, and show it."""
+        for problem in proxy.problems:
+            self._add_incomplete(
+                f"--witness proxy failed, so connections may not be counted: {problem}", None
+            )
+        counted = sorted(proxy.connections.items())
+        for host, count in counted:
+            what = "a connection" if count == 1 else f"{count:,} connections"
+            self._show(f"{what} to {host} did not pass the meter; {_AROUND}")
+        rows = [{"host": host, "connections": count} for host, count in counted]
+        with contextlib.suppress(RuncardError, OSError):
+            self._events.emit(WITNESS_COMPARED, {"source": PROXY, "connections": rows})
 
     def _check_sessions(self, adaptation: Adaptation, calls: int, seen: "set[tuple[str, str]]") -> int:
         """Record calls in session files of agent tools that did not pass the relay; returns how many there are."""
@@ -285,6 +353,14 @@ class CommandMeter:
             self._events.add_incomplete_usage(reason, hint, calls)
         except (RuncardError, OSError):
             self._unwritten.append((reason, hint, calls))
+
+
+def check_witness(options: MeterOptions) -> None:
+    """Raise UsageError if a proxy of the user's does not go together with `--witness proxy`."""
+    if options.is_on and options.witness == PROXY:
+        from runcard.observe.meter.connect_proxy import check_proxies  # noqa: PLC0415 - few ask for it
+
+        check_proxies(without_outer_meter(dict(os.environ)))
 
 
 def _check_texts(texts: list[str]) -> None:

@@ -24,7 +24,7 @@ from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
-from runcard.operations.runs.metering import CommandMeter, MeterOptions
+from runcard.operations.runs.metering import CommandMeter, MeterOptions, check_witness
 from runcard.recording.caller_warnings import warnings_in
 from runcard.recording.events import NO_USAGE, UNKNOWN_PRICE, UNREAD_REPLY, UNREAD_USAGE
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
@@ -128,6 +128,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     if not meter.is_on:
         settings.setdefault("reproduce", {})["meter"] = False
     check_local(outputs)
+    check_witness(meter)
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []
@@ -325,9 +326,7 @@ class _CommandRun:
         self._used, self._agents = tree.resources(), tree.agents
         if working:
             message = f"the command left {_count(working)} running, which may still write here"
-            if self._meter.listener is not None:
-                message += "; model calls from there fail now: pass --no-meter to let them work"
-            self.warn("still-running", message)
+            self.warn("still-running", message + self._meter.lost_connections)
         for stream in streams:
             if stream.write_error is not None and stream.write_error.errno != errno.EPIPE:
                 reason = os.strerror(stream.write_error.errno or 0)

@@ -13,11 +13,15 @@ from typing import NamedTuple
 
 from runcard.observe.meter.routes import METER, Routes, UnusableUrlError, split_url, true_url, upstreams_in
 
+# For the program, with --witness proxy: a JSON object, the variables that this set, and those of the user in their place.
+WITNESS_PROXY = "RUNCARD_WITNESS_PROXY"
 CLAUDE_CODE = "Claude Code"  # the name of a known program
 
 # Part of the path of a program that has a module here, or of its package.
 MARKS = ("claude", "codex", "gemini", "opencode")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_OF_HTTPS = ("HTTPS_PROXY", "https_proxy", "WSS_PROXY", "wss_proxy")
+_EXEMPT = ("NO_PROXY", "no_proxy")
 _LOOPBACK = "127.0.0.1"
 BASE_URL = "ANTHROPIC_BASE_URL"
 OPENAI_URL = "OPENAI_BASE_URL"
@@ -167,11 +171,21 @@ class Adaptation:
             )
         return bool(names)
 
+    def use_proxy(self, url: str) -> dict[str, str]:
+        """The variables that let the program, and what it starts, reach https hosts through a proxy of the run."""
+        import json  # noqa: PLC0415 - only with --witness proxy
+
+        proxies = dict.fromkeys(_OF_HTTPS, url)
+        self.exempt_from_proxies(self.given | proxies)
+        proxies |= {name: self.variables[name] for name in _EXEMPT if name in self.variables}
+        before = {name: self.given[name] for name in proxies if name in self.given}
+        return proxies | {WITNESS_PROXY: json.dumps({"set": proxies, "before": before})}
+
     def exempt_from_proxies(self, environment: dict[str, str]) -> None:
         """A program with this environment calls the relay without its HTTP proxies."""
         if not any(environment.get(name) or environment.get(name.upper()) for name in PROXIES):
             return
-        for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
+        for name, other in (_EXEMPT, _EXEMPT[::-1]):
             hosts = environment.get(name) or environment.get(other) or ""
             if hosts.strip() != "*" and _LOOPBACK not in hosts.replace(" ", "").split(","):
                 self.variables[name] = f"{hosts},{_LOOPBACK}" if hosts else _LOOPBACK
@@ -200,7 +214,8 @@ def _is_anthropic(url: str) -> bool:
 
 
 def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
-    """The environment with the true upstreams in place of the relay of an enclosing run, which has a meter too."""
+    """The environment with the true upstreams in place of the relay of an enclosing run, which has a meter too; and without its proxy."""
+    environment = _without_outer_proxy(environment)
     outer = upstreams_in(environment.get(METER))
     if not outer:
         return environment
@@ -209,3 +224,35 @@ def without_outer_meter(environment: dict[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name != METER
     }
+
+
+def without_variables(
+    environment: dict[str, str], is_set: dict[str, str], before: dict[str, str]
+) -> dict[str, str]:
+    """The environment without variables that were set, but for those that have another value now; `before` has those in their place."""
+    changed = {name for name, value in is_set.items() if environment.get(name) == value}
+    return {
+        name: before.get(name, value)
+        for name, value in environment.items()
+        if name not in changed or name in before
+    }
+
+
+def _without_outer_proxy(environment: dict[str, str]) -> dict[str, str]:
+    """The environment with the user's own proxies in place of that of an enclosing run."""
+    value = environment.get(WITNESS_PROXY)
+    if not value:
+        return environment
+    from runcard.encoding import decode_json  # noqa: PLC0415 - few programs have it
+    from runcard.errors import EncodingError  # noqa: PLC0415
+
+    rest = {name: text for name, text in environment.items() if name != WITNESS_PROXY}
+    try:
+        match decode_json(value.encode("utf-8", "surrogateescape")):
+            case {"set": dict(is_set), "before": dict(before)} if all(
+                type(text) is str for text in before.values()
+            ):
+                return without_variables(rest, is_set, before)
+    except EncodingError:
+        pass
+    return rest
