@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import random
+import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -131,6 +132,30 @@ def test_a_cut_archive_is_found_wherever_it_was_cut(packed: Path, damaged: Calla
 # Crafted archives
 
 Craft = Callable[[tarfile.TarFile], None]
+
+
+@pytest.mark.parametrize("size", [0, 100, None])
+def test_a_damaged_archive_counts_once(
+    packed: Path, damaged: Callable[[bytes], Path], size: int | None
+) -> None:
+    """Also if it has lost the document that says which record it is."""
+    damaged(b"hello" if size is None else packed.read_bytes()[:size])
+    tally = judged(packed.parents[2])["tally"]
+    assert {word: count for word, count in tally.items() if count} == {"changed": 1}
+
+
+def test_the_archive_of_another_record_does_not_stand_for_the_one_that_is_gone(here: Path) -> None:
+    with runcard.record(here / "outputs", strict=True) as other:
+        pass
+    runs = [make_run(here / "outputs"), other.path]
+    for run in runs:
+        shutil.copytree(run, here / run.name, symlinks=True)
+        archive(run)
+    first = next(path for path in archives(here / "outputs") if path.name == f"{runs[0].name}.tar.gz")
+    with tarfile.open(first, "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        tar.add(here / runs[1].name, runs[0].name)
+    tally = judged(here / "outputs")["tally"]
+    assert {word: count for word, count in tally.items() if count} == {"good": 1, "changed": 1, "removed": 1}
 
 
 def crafted(record: Path, target: Path, craft: Craft) -> Path:

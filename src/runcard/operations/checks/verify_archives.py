@@ -196,10 +196,12 @@ class ArchivesCheck:
 
     def _location_findings(self, path: str, archive: "ArchiveIdentity") -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
+        entry = self._in_ledger.get(path)
         record = archive.key
+        if not record.name and entry is not None:
+            record = entry.record  # its document is lost, which is said of the archive
         self.records.add(record)
         is_unfinished = record in self._present  # archiving it again finishes the work
-        entry = self._in_ledger.get(path)
         if entry is not None and entry.sha256 is not None and entry.sha256 != archive.sha256:
             message = "the ledger knows this archive with another digest"
             yield self._ledger(path, message, entry.sha256, archive.sha256, is_warning=is_unfinished)
