@@ -99,6 +99,7 @@ def test_a_machine_without_agents_has_nothing_to_do(cli: Cli) -> None:
             "settings",
         ),
         *("installed", "hooks", "catalog", "clients", "extras", "disks", "left_configurations", "warnings"),
+        "open_state_folder",
     }
 
 
@@ -413,6 +414,25 @@ def test_a_store_that_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch, cl
     assert "the store outputs cannot be read: Permission denied" in outcome.err
     assert "cannot be read: Permission denied" in outcome.out
     assert (store["runs"], store["sessions"], store["bytes"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_open"), [(0o700, False), (0o755, False), (0o720, True), (0o702, True), (0o777, True)]
+)
+def test_a_state_folder_that_others_can_write_to(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, here: Path, mode: int, *, is_open: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "state"))
+    assert doctor(cli)["open_state_folder"] is None
+    folder = here / "state" / "runcard"
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    assert doctor(cli, 2 if is_open else 0)["open_state_folder"] == (str(folder) if is_open else None)
+    done = cli("doctor")
+    assert (f"other users can write to {folder}" in done.err, f"chmod 700 {folder}" in done.err) == (
+        is_open,
+        is_open,
+    )
 
 
 def test_a_link_in_a_store_is_a_problem_of_that_store(cli: Cli, here: Path) -> None:

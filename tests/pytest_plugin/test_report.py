@@ -229,6 +229,43 @@ def test_ending(broken): pass
     ]
 
 
+def test_why_a_test_failed_is_in_its_record_without_what_models_said(project: Project) -> None:
+    source = """
+import pytest
+def test_asserting(ask): assert ask().content[0].text == "other"
+def test_raising(ask): ask(); raise ValueError
+def test_failing(ask): ask(); pytest.fail("too slow")
+@pytest.mark.xfail
+def test_known(ask): ask(); raise ValueError("known")
+def test_skipping(ask): ask(); pytest.skip("enough")
+@pytest.fixture
+def begun(ask): ask(); raise OSError("no disk")
+def test_beginning(begun): pass
+@pytest.fixture
+def broken(ask): yield; ask(); raise OSError("no end")
+def test_ending(broken): pass
+@pytest.mark.llm_budget(tokens=1)
+def test_spending(ask): ask()
+"""
+    project.run(source)
+    errors = {
+        record["generation"]["labels"]["test"].rpartition("_")[2]: [
+            (error["type"], error["message"].partition(":")[0]) for error in record["errors"]
+        ]
+        for record in project.records
+    }
+    assert errors == {
+        "asserting": [("AssertionError", "an assertion failed")],
+        "raising": [("ValueError", "ValueError")],
+        "failing": [("Failed", "too slow")],
+        "known": [],
+        "skipping": [],
+        "beginning": [("OSError", "no disk")],
+        "ending": [("OSError", "no end")],
+        "spending": [("Failed", "llm_budget")],
+    }
+
+
 def test_each_attempt_of_a_test_has_its_own_figures(project: Project) -> None:
     """Plugins that repeat tests call the runner again."""
     project.pytester.makeconftest(

@@ -80,6 +80,20 @@ def test_without_the_token_nothing_is_answered(guarded: TestClient) -> None:
     assert guarded.get("/?token=wrong").status_code == 401
 
 
+def test_a_wrong_token_is_told_from_none(guarded: TestClient) -> None:
+    wrong = {"authorization": "Bearer wrong"}
+    missing, stated = "This page needs its token", "That is not the token of this page"
+    for path, headers, text in (("/", {}, missing), ("/?token=wrong", {}, stated), ("/", wrong, stated)):
+        assert f"<h1>{text}</h1>" in guarded.get(path, headers=headers).text
+    for path, headers, text in (
+        ("/api/runs", {}, "missing"),
+        ("/api/runs?token=wrong", {}, "wrong"),
+        ("/api/runs", wrong, "wrong"),
+    ):
+        assert f"the token is {text}: " in guarded.get(path, headers=headers).text
+    assert "is missing: " in guarded.post(f"/api/runs?token={TOKEN}", json={}).text
+
+
 def test_the_token_goes_from_the_address_into_a_cookie_that_scripts_cannot_read(
     guarded: TestClient, listener: HttpListener
 ) -> None:

@@ -113,7 +113,7 @@ def test_who_has_only_the_token_types_it(place: Path, window: BrowserContext) ->
         expect(tab.get_by_role("heading")).to_have_text("This page needs its token")
         tab.get_by_label("Token").fill("wrong")
         tab.get_by_role("button", name="Open").click()
-        expect(tab.get_by_role("heading")).to_have_text("This page needs its token")
+        expect(tab.get_by_role("heading")).to_have_text("That is not the token of this page")
         tab.get_by_label("Token").fill(server.token or "")
         tab.get_by_role("button", name="Open").click()
         _is_in(tab)
@@ -149,7 +149,7 @@ def test_a_browser_is_started_with_a_code_that_opens_once(
         assert server.token not in tab.url
         window.clear_cookies()
         tab.goto(address)
-        expect(tab.get_by_role("heading")).to_have_text("This page needs its token")
+        expect(tab.get_by_role("heading")).to_have_text("That is not the token of this page")
 
 
 @pytest.mark.needs("root")

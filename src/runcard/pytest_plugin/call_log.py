@@ -67,6 +67,7 @@ class CallLog:
         self.name = name
         self.phase = "setup"
         self.outcome = "passed"
+        self._failures: list[tuple[str, str]] = []  # types of exceptions, and what they say
         self._surroundings = surroundings
         self._clock = Clock()
         self._run: Run | None = None
@@ -223,6 +224,11 @@ class CallLog:
         events = None if self._run is None else events_of(self._run)
         return events if isinstance(events, JournalEvents) else None
 
+    def add_failure(self, error: BaseException) -> None:
+        """Note why the test failed. What pytest says of an assertion may quote a reply, which no journal has."""
+        message = "an assertion failed" if isinstance(error, AssertionError) else str(error)
+        self._failures.append((type(error).__name__, message or type(error).__name__))
+
     def finish(self, outcome: str) -> JsonObject | None:
         """End the run, and remove it if it holds no call; returns the figures, None if no model was called."""
         self.outcome = outcome
@@ -243,6 +249,8 @@ class CallLog:
             return  # the test has ended it
         if self._has_record:
             run.set_labels(outcome=self.outcome)
+            for kind, message in self._failures:
+                run.add_error(message, type=kind)
             run.finish(_STATUS.get(self.outcome, "failed"))
         else:
             lifetime.discard()

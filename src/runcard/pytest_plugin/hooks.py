@@ -186,6 +186,9 @@ class CallRecorderHooks:
         except (KeyboardInterrupt, pytest.exit.Exception):
             outcome = "interrupted"
             raise
+        except BaseException as error:
+            log.add_failure(error)
+            raise
         finally:
             figures = log.finish(outcome)
             self._log = None
@@ -198,8 +201,12 @@ class CallRecorderHooks:
             pytest.fail(message, pytrace=False)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, Any, Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
         report = yield
+        if self._log is not None and report.outcome == "failed" and call.excinfo is not None:
+            self._log.add_failure(call.excinfo.value)
         if report.when == "teardown":
             setattr(report, _FIGURES, item.__dict__.pop(f"_{_FIGURES}", None))
         elif self._log is not None and report.outcome != "passed":

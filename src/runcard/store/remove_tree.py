@@ -116,9 +116,11 @@ def _unlink(file: _File) -> None:
 
 
 def _make_writable(name: str, directory: int | None) -> None:
-    """Give a directory the permissions that removing its contents needs."""
+    """Give a directory the permissions that removing its contents needs; one of another user may have them already."""
     try:
         os.chmod(name, _OWNER, dir_fd=directory, follow_symlinks=False)
+    except PermissionError:
+        return
     except (NotImplementedError, ValueError):  # a link by now, or a system without this check
         if S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None

@@ -35,10 +35,11 @@ _MOST_BODY = 64 << 10  # bytes that a form or a request of the API may have
 _LONGEST_ADDRESS = 16 << 10
 _LOCKED_PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8>{again}<meta name=viewport content='width=device-width'><title>runcard</title>"
-    "<h1>This page needs its token</h1><p>Open the address that <code>runcard serve</code> printed in its terminal. It ends with "
+    "<h1>{heading}</h1><p>Open the address that <code>runcard serve</code> printed in its terminal. It ends with "
     "<code>?token=</code> and the token, which is new each time that the command starts. Or enter the token:</p>"
     "<form><label>Token <input name=token type=password autocomplete=off required></label> <button>Open</button></form></html>"
 )
+_NO_TOKEN, _WRONG_TOKEN = "This page needs its token", "That is not the token of this page"
 _AGAIN = "<meta http-equiv=refresh content=0>"
 
 
@@ -110,13 +111,16 @@ class RequestGuard:
         """Take the token out of the address into a cookie; without the right one, ask for it."""
         if scope["method"] != "GET" or not self._is_in_address(scope):
             status = 401
+            is_stated = _states_token(scope)
             if scope["path"].startswith("/api"):
-                text = "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
+                fault = "wrong" if is_stated else "missing"
+                text = f"the token is {fault}: send the header Authorization: Bearer TOKEN"
                 await answer.text(status, text, (b"www-authenticate", b"Bearer"))
                 return
             # A browser keeps the cookie back when a link elsewhere was followed, and sends it when this page loads itself again.
             again = _AGAIN if _is_from_elsewhere(scope) else ""
-            await answer.send(status, b"text/html; charset=utf-8", _LOCKED_PAGE.format(again=again).encode())
+            page = _LOCKED_PAGE.format(again=again, heading=_WRONG_TOKEN if is_stated else _NO_TOKEN)
+            await answer.send(status, b"text/html; charset=utf-8", page.encode())
             return
         rest = urlencode([(name, value) for name, value in _parameters(scope) if name != "token"])
         target = _local(scope["raw_path"].decode("latin-1")) + (f"?{rest}" if rest else "")
@@ -126,6 +130,14 @@ class RequestGuard:
 
 def _parameters(scope: "Scope") -> list[tuple[str, str]]:
     return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
+def _states_token(scope: "Scope") -> bool:
+    """Whether a request states a token where it may: in a header, or in the address of a page."""
+    is_in_address = any(name == "token" for name, _ in _parameters(scope))
+    return bool(header_values(scope["headers"], b"authorization")) or (
+        scope["method"] == "GET" and is_in_address
+    )
 
 
 def _local(path: str) -> str:

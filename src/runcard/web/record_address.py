@@ -5,6 +5,7 @@ records that the catalog lists can be named: nothing outside of the known stores
 """
 
 import os
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -53,9 +54,16 @@ def path_key(path: str) -> str:
 
 def record_url(kind: str, record_id: str, path: str | None = None, part: str = "", **query: str) -> str:
     """The address of a record, or of a part of it such as `/verify`."""
-    asked = ({"at": path_key(path)} if path is not None else {}) | query
-    where = f"/{FOLDERS.get(kind, 'runs')}/{quote(record_id, safe='')}{part}"
-    return f"{where}?{urlencode(asked, errors='surrogateescape')}" if asked else where
+    where, at = _address(kind, record_id, path)
+    asked = "&".join(filter(None, (at, urlencode(query, errors="surrogateescape") if query else "")))
+    return f"{where}{part}?{asked}" if asked else f"{where}{part}"
+
+
+@lru_cache(maxsize=256)
+def _address(kind: str, record_id: str, path: str | None) -> tuple[str, str]:
+    """The path to a record and what tells it from its copies; a page has links to hundreds of files of one record."""
+    at = "" if path is None else f"at={path_key(path)}"
+    return f"/{FOLDERS.get(kind, 'runs')}/{quote(record_id, safe='')}", at
 
 
 def any_record_url(record_id: str, path: str) -> str:

@@ -7,11 +7,15 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import runcard
+from attacks.victims import contents
+from conftest import Cli
+from files.unprivileged import everybodys_directory, without_rights
 from runcard.errors import RuncardWarning, StoreError, UsageError
 from runcard.operations.sessions.close_session import close_dead_session
 from runcard.recording.heartbeat import HEARTBEAT
@@ -30,6 +34,49 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def statuses(session: runcard.Session) -> dict[str, str]:
     document = json.loads((session.path / "metadata.json").read_bytes())
     return {entry["name"]: entry["status"] for entry in document["instances"]}
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Iterator[Path]:
+    """A folder where everybody may write, with an open session of root."""
+    with everybodys_directory() as folder:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("RUNCARD_DIRECTORY_MODE", "0777")
+        monkeypatch.setenv("RUNCARD_FILE_MODE", "0666")
+        for name in ("team-1", "team-2"):
+            assert cli("session", "start", name).code == 0
+            assert cli("session", "instance", "writer", "--session", name).code == 0
+        assert cli("session", "finish", "--session", "team-1").code == 0  # loads what that needs
+        for path in (folder / "artifacts", *folder.glob("artifacts/**/*")):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        yield folder / "artifacts" / ".open"
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("command", ["finish", "close"])
+@pytest.mark.parametrize(("place", "mode"), [(".", 0o1777), (".", 0o755), ("team-2", 0o755)])
+def test_a_session_of_another_user_that_i_may_not_remove_is_not_ended(
+    shared: Path, cli: Cli, command: str, place: str, mode: int
+) -> None:
+    """Stored, it would still be open."""
+    (shared / place).chmod(mode)
+    before = contents(shared.parent)
+    with without_rights():
+        done = (
+            cli("close", "team-2") if command == "close" else cli("session", "finish", "--session", "team-2")
+        )
+    assert (done.code, contents(shared.parent)) == (1, before)
+    assert "the session team-2 belongs to root, and you may not remove it" in done.err
+    assert "let root run: runcard close team-2" in done.err
+    assert cli("close", "team-2").code == 0
+
+
+@pytest.mark.needs("root")
+def test_who_may_write_everywhere_ends_the_session_of_another_user(shared: Path, cli: Cli) -> None:
+    with without_rights():
+        done = cli("session", "finish", "--session", "team-2")
+    assert (done.code, done.err) == (0, "")
+    assert os.listdir(shared) == []
 
 
 def test_an_exception_passes_and_ends_what_is_open() -> None:

@@ -36,6 +36,7 @@ from runcard.store.sessions.instance_copies import Confine, InstancePaths
 from runcard.store.sessions.live import (
     INTERRUPTED,
     LiveJournals,
+    check_removable,
     hold_dead,
     lines_digest,
     live_state,
@@ -123,6 +124,7 @@ def close_dead_session(
     status, remark = live_state(live)
     if status != INTERRUPTED and not (start.is_detached and is_named):
         raise SessionIsRunningError(start.session_id, _why_open(start, remark))
+    check_removable(live)
     with hold_dead(live) as is_held:
         if not is_held:
             raise SessionIsRunningError(start.session_id, "another process is closing it")

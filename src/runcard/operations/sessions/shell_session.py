@@ -34,7 +34,7 @@ from runcard.settings import read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.sessions.directory import Modes, store_of
-from runcard.store.sessions.live import find_live
+from runcard.store.sessions.live import check_removable, find_live
 from runcard.store.sessions.live_start import read_live_start
 from runcard.store.sessions.own_paths import is_own_session
 from runcard.store.sessions.recovery import recover_sessions
@@ -134,6 +134,7 @@ def read_json(text: str, what: str) -> Any:  # noqa: ANN401 - any JSON
 def finish_named(word: str | None, artifacts: str | None, status: str) -> CollectedSession:
     """End the session with this id, or that of the environment; one that is stored already is brought to its end."""
     try:
+        check_removable(_directory(word, artifacts))  # before anything is written
         session = join_session(word, artifacts)
     except StoreError:
         if (stored := _stored_already(word, artifacts)) is None:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from hashlib import sha256
+from stat import S_ISVTX
 from typing import NamedTuple
 
 from runcard.documents import chain
@@ -28,6 +29,7 @@ from runcard.files import (
     open_regular,
     printable,
     read_regular,
+    shell_word,
     write_all,
     write_atomic,
 )
@@ -401,6 +403,36 @@ def log_times(live: str, instance_ids: Iterable[str]) -> dict[str, float]:
             finally:
                 os.close(descriptor)
     return times
+
+
+def check_removable(live: str) -> None:
+    """Raise StoreError for a session of another user that this one may not remove: stored, it would still be open."""
+    folder = os.path.dirname(os.path.abspath(live))
+    try:
+        owner, above = os.stat(live).st_uid, os.stat(folder)
+    except OSError:
+        return  # it was closed
+    is_held = above.st_mode & S_ISVTX and os.geteuid() not in {0, owner, above.st_uid}
+    if is_held or not all(map(_may_write, (live, folder))):
+        name = shell_word(os.path.basename(live))
+        user = printable(_user_name(owner))
+        raise StoreError(
+            f"the session {name} belongs to {user}, and you may not remove it from {printable(folder)}",
+            hint=f"let {user} run: runcard close {name}",
+        )
+
+
+def _may_write(folder: str) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _user_name(number: int) -> str:
+    from pwd import getpwuid  # noqa: PLC0415 - for this message
+
+    try:
+        return getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 def remove_live(live: str) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.files import printable, shell_word
+from runcard.files import json_name, printable, shell_word
 from runcard.operations.checks.config import config
 from runcard.operations.checks.doctor import machine
 from runcard.operations.checks.doctor.agent_sessions import SOON, AgentTranscripts, agent_transcripts
@@ -73,6 +73,7 @@ class DoctorReport:
     disks: list[machine.DiskSpace]
     catalog: CatalogState
     left_configs: list[str]  # files outside of stores that killed runs left
+    open_state_folder: str | None  # the folder with the user's key, if other users can write to it
 
     @property
     def python(self) -> str:
@@ -90,6 +91,12 @@ class DoctorReport:
         yield from self.settings.problems
         if self.catalog.problem is not None:
             yield DoctorWarning(self.catalog.problem, self.catalog.hint)
+        if self.open_state_folder is not None:
+            yield DoctorWarning(
+                f"other users can write to {printable(self.open_state_folder)}: they can replace your key and the list of files "
+                "that you trust",
+                f"chmod 700 {shell_word(self.open_state_folder)}",
+            )
         if self.left_configs:
             yield DoctorWarning(
                 f"killed runs left their configuration: {printable(self.left_configs[0])}"
@@ -119,6 +126,7 @@ class DoctorReport:
             "extras": [extra.to_dict() for extra in self.extras],
             "disks": [disk.to_dict() for disk in self.disks],
             "left_configurations": self.left_configs,
+            "open_state_folder": self.open_state_folder and json_name(self.open_state_folder).text,
             "warnings": [warning._asdict() for warning in self.warnings()],
         }
 
@@ -145,6 +153,7 @@ def doctor(environ: Mapping[str, str] | None = None) -> DoctorReport:
         machine.disk_space([*paths, *folders]),
         catalog_state(),
         list(left_configs()),
+        machine.open_state_folder(variables),
     )
 
 

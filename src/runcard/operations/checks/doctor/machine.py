@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from stat import S_IWGRP, S_IWOTH
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.extras import install_command, missing_modules
+from runcard.files.user_folders import state_folder
 
 LOW_SPACE = 10**9  # bytes
 _ABOUT = {
@@ -97,6 +99,16 @@ def clients(environ: Mapping[str, str]) -> list[ClientProgram]:
         if path is not None:
             found.append(ClientProgram(name, title, path, name in _METERED))
     return found
+
+
+def open_state_folder(environ: Mapping[str, str]) -> str | None:
+    """The folder with the user's key and the list of trusted files, if other users can write to it."""
+    folder = state_folder(environ)
+    try:
+        mode = os.stat(folder).st_mode if folder else 0
+    except OSError:
+        return None
+    return folder if mode & (S_IWGRP | S_IWOTH) else None
 
 
 def disk_space(paths: Iterable[str]) -> list[DiskSpace]:
