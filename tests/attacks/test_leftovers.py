@@ -188,6 +188,27 @@ def test_an_archive_that_was_not_replaced_to_the_end_says_what_finishes_it(
     assert (runcard(here, "verify", "outputs").returncode, run.exists()) == (0, False)
 
 
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [("os.rename", ".amendments.jsonl."), ("os.remove", "a.bin"), ("os.rename", ".tar.gz")],
+)
+def test_a_redaction_in_an_archive_that_was_killed_does_not_look_finished(
+    here: Path, event: str, words: str
+) -> None:
+    """The record is in its directory then, and in its archive, which still has what was to be removed."""
+    run = record(here / "outputs", 3000)
+    archive(run)
+    command = ("redact", run.name, "--file", "a.bin", "--reason", "x", "--yes")
+    kill_at(here, event, words, *command)
+    for _ in range(2):
+        again = runcard(here, *command)
+        assert again.returncode == 2
+        assert "still contains the removed data: archive the record again" in again.stderr
+    assert runcard(here, "archive", run).returncode == 0
+    assert runcard(here, *command).returncode == 0
+    assert runcard(here, "verify", "outputs").returncode == 0
+
+
 # Signing
 
 
@@ -217,6 +238,19 @@ def test_an_anchor_that_is_killed_is_removed_by_the_next_one(here: Path) -> None
         os.utime(path, (LONG_AGO, LONG_AGO))
     assert runcard(here, "anchor", "outputs", "--request", "b.tsq").returncode == 0
     assert not list((here / "outputs/.runcard/anchors").glob(".*"))
+
+
+def test_the_leaves_of_an_anchor_that_was_killed_are_removed_by_the_next_one(here: Path) -> None:
+    record(here / "outputs")
+    kill_at(here, "os.rename", ".json.", "anchor", "outputs", "--request", "a.tsq")
+    (young,) = (here / "outputs/.runcard/anchors").glob("2*")
+    assert young.name.endswith(".leaves.jsonl")
+    left = young.with_name("2026-01-01_000000-01234567.leaves.jsonl")
+    left.write_bytes(young.read_bytes())
+    young = young.rename(young.with_name("2026-01-01_000000-01234568.leaves.jsonl"))
+    os.utime(left, (LONG_AGO, LONG_AGO))
+    assert runcard(here, "anchor", "outputs", "--request", "b.tsq").returncode == 0
+    assert (left.exists(), young.exists()) == (False, True)
 
 
 # Bundles

@@ -35,7 +35,7 @@ def remove_temporary_files_in(
     for name in os.listdir(directory):
         if is_temporary_file(name, of):
             with suppress(OSError):  # it may be another user's, or gone by now
-                _remove(name, directory, age)
+                remove_abandoned_file(name, directory, age)
 
 
 def remove_temporary_files_for(path: str, *, others: bool = False) -> None:
@@ -52,7 +52,8 @@ def remove_temporary_files_for(path: str, *, others: bool = False) -> None:
             os.close(directory)
 
 
-def _remove(name: str, directory: int, age: float) -> None:
+def remove_abandoned_file(name: str, directory: int, age: float) -> None:
+    """Remove a regular file that nobody has written to for so long, and whose lock nobody holds."""
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not S_ISREG(status.st_mode) or (age and time.time() - status.st_mtime < age):
         return

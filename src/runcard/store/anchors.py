@@ -22,7 +22,7 @@ from runcard.documents.merkle import TreeHash, leaf_hash
 from runcard.documents.times import format_time
 from runcard.errors import StoreError
 from runcard.files import NotRegularFileError, failure, open_regular, printable, write_atomic
-from runcard.files.temporary_files import remove_temporary_files_in
+from runcard.files.temporary_files import HOUR, remove_abandoned_file, remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.own_directories import open_own
 from runcard.store.verification.record_timestamps import LARGEST_FILE
@@ -134,6 +134,9 @@ def draft_anchor(store: str, leaves: Iterable[Leaf], now: datetime) -> AnchorDra
     try:
         with open_own(store, folder, create=True) as directory:
             remove_temporary_files_in(directory)
+            for left in layout.unpublished_leaves(set(os.listdir(directory))):
+                with contextlib.suppress(OSError):
+                    remove_abandoned_file(left, directory, HOUR)
             write_atomic(unnamed, lines())
     except OSError as error:
         raise failure(error, str(error.filename or folder), "write") from error

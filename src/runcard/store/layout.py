@@ -65,6 +65,8 @@ _NEW_LIVE = ".new-"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
 _ANCHOR = ".json"
+_LEAVES = ".leaves.jsonl"  # of an anchor
+_REPLIES = ".tsr"  # of authorities, about an anchor
 _MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, TIMESTAMPS, AUDIT, JOURNAL})
 
@@ -402,6 +404,12 @@ def anchor_names(store: str) -> list[str]:
     return sorted(name.removesuffix(_ANCHOR) for name in names if name.endswith(_ANCHOR))
 
 
+def unpublished_leaves(names: set[str]) -> list[str]:
+    """Those of the files in a store's folder of anchors that are leaves of no anchor: it has neither document nor reply."""
+    anchors = [name.removesuffix(_LEAVES) for name in names if name.endswith(_LEAVES)]
+    return [name + _LEAVES for name in anchors if names.isdisjoint({name + _ANCHOR, name + _REPLIES})]
+
+
 def anchor_document(store: str, name: str) -> str:
     """The document of an anchor: the root of its tree, which is time-stamped."""
     return os.path.join(anchors(store), name + _ANCHOR)
@@ -409,12 +417,12 @@ def anchor_document(store: str, name: str) -> str:
 
 def anchor_leaves(store: str, name: str) -> str:
     """The leaves of an anchor's tree, one on each line."""
-    return os.path.join(anchors(store), f"{name}.leaves.jsonl")
+    return os.path.join(anchors(store), name + _LEAVES)
 
 
 def anchor_timestamps(store: str, name: str) -> str:
     """The replies of time-stamping authorities about an anchor."""
-    return os.path.join(anchors(store), f"{name}.tsr")
+    return os.path.join(anchors(store), name + _REPLIES)
 
 
 def amending(record: str) -> str:

@@ -50,15 +50,17 @@ def redact(
     done = replace(change_record(source, work), path=source.path)
     if done.finished:  # until then, an interrupted amendment looked like damage
         warnings = damage_warnings(source)
-    if not source.is_archived and done.taken:
+    if not source.is_archived:
         warnings = (*warnings, *_archive_warnings(source.path))
     return replace(done, warnings=(*warnings, *done.warnings))
 
 
 def _archive_warnings(record: str) -> tuple[str, ...]:
-    """The warning about a record that was restored: its archive still has everything."""
+    """The warning about a record that was restored, or whose redaction in its archive was killed: the archive has it still."""
+    from runcard.operations.checks.verify_archives import stale_findings  # noqa: PLC0415 - most records have no archive
+
     with suppress(RuncardError):
-        archive = open_archive(os.path.realpath(record)).path
-        if os.path.lexists(archive):
-            return (f"{printable(archive)} still contains the removed data: archive the record again",)
+        archive = open_archive(os.path.realpath(record))
+        if any(stale_findings(archive)):
+            return (f"{printable(archive.path)} still contains the removed data: archive the record again",)
     return ()

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from runcard.checksums import Symlink
 from runcard.errors import StoreError, UsageError
@@ -113,7 +113,7 @@ class _Extraction:
         """Write a file, which gets its name when it is whole; one whose digest differs from the archived one gets none."""
         expected = self._record.expected_digest(file.path)
         name = os.path.basename(file.path)
-        with self._folder(file.path) as folder:
+        with _naming(file.path), self._folder(file.path) as folder:
             descriptor, temporary = create_temporary(folder, name, 0o600 | file.member.mode & 0o777)
             try:
                 try:
@@ -127,6 +127,15 @@ class _Extraction:
                 with suppress(FileNotFoundError):  # an interrupt can come just after the rename
                     os.unlink(temporary, dir_fd=folder)
                 raise
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file that was to be written in an error: the system names its temporary file, or none at all."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(error, path, "extract") from error
 
 
 def _filled(descriptor: int, file: ArchivedFile) -> str:
