@@ -208,6 +208,7 @@ def test_all_plans_of_a_source_are_reported(cli: Cli, tmp_path: Path) -> None:
     [
         ((), "pay.rb --all-methods --write"),
         (("--method", "b"), "pay.rb --method b --write"),
+        (("--type", "class"), "pay.rb --all-methods --write"),
         (
             ("--class", "Pay", "--method", "c", "--type", "class"),
             "--class Pay --method c --type class --write",
@@ -221,10 +222,14 @@ def test_without_a_fresh_plan_the_command_that_makes_one_is_named(
     (tmp_path / "lib").mkdir()
     source = tmp_path / "lib" / "pay.rb"
     source.write_text(
-        "class Pay\n  def a(x) = x ? 1 : 2\n  def b(x) = x ? 1 : 2\n  def self.c(x) = x ? 1 : 2\nend\n"
+        "class Pay\n  def a(x) = x ? 1 : 2\n  def b(x) = x ? 1 : 2\n  def self.c(x) = x ? 1 : 2\n  def self.d(x) = x ? 1 : 2\nend\n"
     )
     monkeypatch.chdir(tmp_path / "lib")
-    _run_the_command(cli, "metadata not found", words, *asked)
+    if "--type" in asked[:1]:
+        cli("plan", "analyze", "pay.rb", "--method", "b", "--write")
+    _run_the_command(
+        cli, "different target" if "--type" in asked[:1] else "metadata not found", words, *asked
+    )
     if "b" in asked:  # its plan has the documented name: another method of the file has none
         _run_the_command(cli, "different target", "pay.rb --method a --write", "--method", "a")
         source.write_text(source.read_text().replace("1", "3"))

@@ -165,8 +165,8 @@ def analyze_command(location: PlanLocation, path: str = "", asked: MethodRef | N
     target = MethodRef() if location.is_other_method else MethodRef.of(location.plan_file.section("target"))
     ref = asked if asked is not None and asked.method is not None else target
     words = ["runcard plan analyze", quote(printable(path or location.file))]
-    words += [f"--class {quote(ref.class_name)}"] if ref.class_name and ref.method else []
+    words += [f"--class {quote(ref.class_name)}"] if ref.class_name else []
     words += [f"--method {quote(ref.method)}"] if ref.method else ["--all-methods"]
-    words += [f"--type {ref.method_type}"] if ref.method_type == "class" and ref.method else []
+    words += [f"--type {ref.method_type}"] if ref.method_type == "class" else []
     words += ["--deep"] if location.plan_file.section("analyzer").get("deep") is True else []
     return " ".join([*words, "--write"])

@@ -49,6 +49,16 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("door.easier?", "door: is easier / is not easier"),
         ("rows.detect(&:late?)", ": some rows match / no rows match"),
         ("rows.find { |row| row.late? }", ": some rows match / no rows match"),
+        ("door.safer?", "door: is safer / is not safer"),
+        ("rows.maintainer?", "rows: are maintainer / are not maintainer"),
+        ("row.page_trigger?", ": `row.page_trigger?` / not `row.page_trigger?`"),
+        ("row.job_blocking?", "row job: is blocking / is not blocking"),
+        ("row.blocking_user?", "row: is blocking user / is not blocking user"),
+        ("node.if_type?(:x)", ": `node.if_type?(:x)` / not `node.if_type?(:x)`"),
+        ("rows.all?", "rows: are all / are not all"),
+        ("config.strict?", "config strict: is enabled / is disabled"),
+        ("rows.find(row)", "rows: are found / are not found"),
+        ("value.convert(row) { 2 }", "converting: returns a value / returns nothing"),
         ("Shop.sign_in_after_reset", "shop sign in after reset: is set / is not set"),
         ("dns.present?", "dns: is present / is absent"),
         ("file.read_only?", "file: is read only / is not read only"),
@@ -119,6 +129,22 @@ def test_a_predicate_that_is_tried_reads_like_one_that_is_called(tmp_path: Path)
     assert wordings(tmp_path, "puts 1 if user.try(:admin?)") == expected
     body = "puts 1 if user.try(:admin?)\n puts 2 if user&.admin?"
     assert wordings(tmp_path, body) == expected
+    assert wordings(tmp_path, "puts 1 if user.try(:member?, value)") != [
+        expected[0],
+        "user: is a member / is not a member",
+    ]
+
+
+def test_a_block_is_no_part_of_what_a_helper_is_called_with(tmp_path: Path) -> None:
+    source = tmp_path / "shop.rb"
+    source.write_text(
+        "class Shop\n  def buy(x)\n    with_lock(x) do\n      x.save\n    end\n    1\n  end\n\n  private\n\n"
+        "  def with_lock(x)\n    raise Taken if x.taken?\n\n    yield\n  end\nend\n"
+    )
+    (tmp_path / "Gemfile").touch()
+    [found] = analyze(str(source), MethodRef(method="buy")).plan["characteristics"]
+    assert found["setup"]["source"] == "with_lock(x)"
+    assert found["wording"]["subject"] == "`with_lock`"
 
 
 def test_a_short_variable_reads_like_its_value(tmp_path: Path) -> None:

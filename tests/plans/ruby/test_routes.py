@@ -57,6 +57,11 @@ DEVISE = (
     "scope ':locale', as: :localized, module: 'v1', path_names: { sign_in: 'in', new: 'neu' } do\n devise_for :users, path_names: { sign_out: 'out' }\nend",
     "devise_for :users, singular: :person, module: 'auth', sign_out_via: :get, as: 'x'",
     "devise_for :users, path_prefix: 'p/q'",
+    "with_options(module: 'auth') do\n devise_for :users\nend",
+    (
+        "devise_for :users, only: :passwords\nscope 'b', path_names: { password: 'secret', new: 'neu' } do\n"
+        " devise_for :users, only: :passwords, controllers: { passwords: 'b/passwords' }\nend"
+    ),
     "with_options(path: 'a') { |all| all.devise_for :users }\nresources :posts, only: :index",
 )
 
@@ -153,7 +158,14 @@ def test_the_routes_of_devise_are_those_that_it_draws(tmp_path: Path) -> None:
     roots = [_devise_project(tmp_path / str(at), text) for at, text in enumerate(DEVISE)]
     drawn = _drawn_by_rails(roots, "-r", str(HERE / "with_devise.rb"))
     assert sum(map(len, drawn)) > 100
-    assert [line for pair in zip(roots, drawn, strict=True) for line in _differences(*pair)] == []
+    for root, routes in zip(roots, drawn, strict=True):
+        assert _differences(root, routes) == []
+        of_devise = {target for target in routes if target.startswith("devise/")}
+        assert of_devise == {
+            f"devise/{name}#{action}"
+            for name in ("sessions", "passwords", "registrations", "confirmations", "unlocks")
+            for action in read_routes(str(root)).of(f"Devise::{name.capitalize()}Controller")
+        }
 
 
 @pytest.mark.needs("ruby-rspec-rails", "ruby-devise")

@@ -262,7 +262,7 @@ class ExpressionQuestions:
         ):
             extra = argument_nouns(self._code, node, is_first=word == "respond_to")
         argument = self._method_argument(node) if word == "respond_to" else self._odd_argument(node)
-        if passed and (argument or extra):
+        if argument or extra:
             of = argument or self._key(node) or noun_of(extra)
             wording = self._predicate_wording(word, pair, owner, of)
         else:

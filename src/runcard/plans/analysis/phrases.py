@@ -328,7 +328,7 @@ def _split(words: list[str]) -> int:
         is_last = at == len(words) - 1 or words[at + 1] in PREPOSITIONS
         if word in _MODALS.keys() | _AUXILIARIES:
             return at
-        if is_last and (_is_third_person(word) or _is_adjective(word) or _is_participle(word)):
+        if is_last and (_is_third_person(word) or _is_adjective(word)):
             return at
         if at == len(words) - 1 and word in {"in", "on"}:  # `domain_in?(domain, list)`
             return at
@@ -380,7 +380,7 @@ def _being_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
     is_phrase = len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly"))
     if is_phrase or (_is_adjective(words[0]) if is_single else _is_state(words)):
         return f"{be} {text}", f"{be} not {text}"
-    is_role = _is_role(words[0]) if is_single else _is_role(words[-1]) and words[0] not in VERBS | _PLACES
+    is_role = _is_role(words[0]) if is_single else _is_role(words[-1]) and words[0] not in _PLACES
     if is_role and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     if is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:
@@ -399,7 +399,7 @@ def _is_role(word: str) -> bool:
         ADJECTIVES
     )
     is_noun = _ROLE_ENDINGS.fullmatch(word) is not None and not is_comparative
-    return word in ROLES or (is_noun and word not in ADJECTIVES | VERBS)
+    return word in ROLES or (is_noun and word not in VERBS)
 
 
 def third(verb: str) -> str:

@@ -14,7 +14,7 @@ _MOST_WORDS = 3  # of an argument in a name
 _CHAIN = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+", re.ASCII)  # of calls without arguments
 _BLANKS = re.compile(r"\s+")
 _KEY = re.compile(r"""\[(?::(\w+)|['"](\w+)['"])\]""")  # `[:id]` and `["id"]` are the same
-_TRY = re.compile(r"\.try\(:(\w+[?!]?)\)")
+_TRY = re.compile(r"\.try\(:(\w+)\)")
 _FROM_NIL = re.compile(r"(?:Array|String)\(.*|.*\.to_(?:s|str)\b(?!\().*", re.DOTALL)
 # Calls that convert a value without changing what it is.
 _CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}

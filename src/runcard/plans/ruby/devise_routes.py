@@ -87,7 +87,7 @@ def _declared(code: Code | None) -> tuple[set[str], dict[str, str]]:
     while code and waiting:
         node = waiting.pop()
         method = field_of(node, "method") if node.type == "call" else None
-        if method is not None and code.text_of(method) == "devise" and field_of(node, "receiver") is None:
+        if method is not None and code.text_of(method) == "devise":
             literals, arguments = Literals(code), children(field_of(node, "arguments"))
             modules |= {value for value in literals.values(arguments) if isinstance(value, str)}
             options |= {key: str(literals.value(value)) for key, value in literals.options(arguments).items()}
