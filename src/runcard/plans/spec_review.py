@@ -169,7 +169,8 @@ def review(
 
     With the `facts` about a fresh plan's method, what the examples call and expect counts, too.
     """
-    tops = [(name, spec, _groups(spec, plan["target"])) for name, spec in specs]
+    is_only = facts is not None and not facts.has_namesake
+    tops = [(name, spec, _groups(spec, plan["target"], is_only=is_only)) for name, spec in specs]
     has_group = any(groups for _, _, groups in tops)
     names = StateNames(plan["characteristics"])
     parts = [
@@ -218,9 +219,15 @@ def states_covered(text: str, characteristics: list[JsonObject]) -> set[tuple[st
     return StateNames(characteristics).in_context(text)
 
 
-def _groups(spec: SpecFile, target: JsonObject) -> list[SpecNode]:
-    """The groups of a method; else those of that name in groups of other classes, which a spec may define for itself."""
+def _groups(spec: SpecFile, target: JsonObject, *, is_only: bool) -> list[SpecNode]:
+    """The groups of a method; else those of that name in groups of other classes, which a spec may define for itself.
+
+    If the class has only one method of that name, `describe '#call'` is a group of a class method, too.
+    """
     found = method_groups(spec, target) or request_groups(spec, target)
+    if not found and is_only:
+        other = "instance" if target["method_type"] == "class" else "class"
+        found = method_groups(spec, target | {"method_type": other})
     if found:
         return found
     return [part for part in spec.walk() if is_of_method(part) and is_group_of_method(part.name, target)]
@@ -400,7 +407,8 @@ def _is_elsewhere(example: _Part, key: StateKey) -> bool:
 
 
 def _has_pending(node: SpecNode) -> bool:
-    return any(part.kind == IT for part in node.walk())
+    """Whether a context has an example that is switched off, or not written yet."""
+    return any(part.kind == IT and not _is_example(part, []) for part in node.walk())
 
 
 def _place(part: _Part) -> str:

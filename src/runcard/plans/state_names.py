@@ -31,6 +31,7 @@ _OF_EXAMPLES = _words_of(
     when if unless given while where
     """
 )  # what a condition begins with
+_CONTINUED = frozenset({"with", "given", "when", "if", "where", "while"})  # also after "and"
 _NEGATIONS = frozenset({"not", "no", "never", "without", "non", "neither", "lacks", "lacking", "cannot"})
 _PREPOSITIONS = _words_of(
     """
@@ -42,15 +43,19 @@ _VERBS = _words_of("is are was were be been being has have had does do did")
 _FILLERS = _words_of(
     """
     a an the this its their his her it is are was were be been being has have had does do did will would
-    there s also only already still just any some by of as to
+    there s also only already still just any some by of as to return returns
     """
 )
 _PRESENT = _words_of(
     """
-    present given provided specified supplied passed exist exists existing exist set available defined
+    present given provided specified supplied passed exist exists existing exist set available defined true
     """
 )
-_ABSENT = frozenset({"nil", "null", "absent", "missing", "blank", "undefined", "unset"})
+_ABSENT = frozenset({"nil", "null", "absent", "missing", "blank", "undefined", "unset", "false"})
+_SWITCHES = {"enabled": False, "disabled": True}  # said of what may be absent; whether they say that it is
+_KINDS = _words_of(
+    "param parameter option argument attribute header flag"
+)  # where a value comes from: "title option"
 _VAGUE = _words_of(
     """
     present empty equal different valid invalid success succeeded failed enabled disabled true false
@@ -73,6 +78,7 @@ _EXPANDED |= {
     "won't": "will not",
 }
 _EXPANDED |= {"cannot": "can not", "couldn't": "could not", "there's": "there is", "it's": "it is"}
+_SET_TO = re.compile(r"\b(?:being )?set to\b")
 _CAMEL_CASE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]*)+\b", re.ASCII)
 _OPPOSITE = re.compile(r"(?:un|in|im|ir|dis|non)(\w{3,})")
 _PAIRED = {  # the other word of a pair, of which a state has one
@@ -80,7 +86,7 @@ _PAIRED = {  # the other word of a pair, of which a state has one
     "inside": ("outside",),
     "within": ("outside",),
     "offline": ("online",),
-    "disabled": ("enabled",),
+    "disabled": ("enabled", "enable"),
     "hidden": ("visible",),
 }
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -179,7 +185,9 @@ def _patterns(characteristic: JsonObject) -> Iterator[StatePattern]:
         predicate, negative = _read(text, frozenset(bases))
         if state in _UNNAMED and not subject:
             predicate = ()
-        own = tuple(word for word in _content(_split(subject)) if word not in {"it", "value", "self"})
+        own = _without_kind(
+            [word for word in _content(_split(subject)) if word not in {"it", "value", "self"}]
+        )
         exact = frozenset(_significant(description(characteristic, state, depth)) for depth in (1, 2))
         yield StatePattern(characteristic["name"], state, own, predicate, negative, exact)
 
@@ -218,10 +226,27 @@ def _base(token: str, bases: frozenset[str]) -> tuple[str, bool]:
     for positive in _PAIRED.get(token, ()):
         if positive in bases:
             return positive, True
+    if token in _SWITCHES and token not in bases and "present" in bases:
+        return "present", _SWITCHES[token]
+    if token.endswith("d") and (verb := _verb_of(token, bases)):
+        return verb, False
     match = _OPPOSITE.fullmatch(token)
     if match is not None and _singular(match[1]) in bases:
         return _singular(match[1]), True
     return _singular(token), False
+
+
+def _verb_of(participle: str, bases: frozenset[str]) -> str:
+    """The verb that a state has, of which this is the participle: "enabled" where the method is `enable?`."""
+    return next((verb for verb in (participle[:-1], participle[:-2]) if verb in bases), "")
+
+
+def _without_kind(tokens: Sequence[str]) -> tuple[str, ...]:
+    """A subject without the word for where its value comes from: "title" for "title option"."""
+    last = len(tokens)
+    while last > 1 and tokens[last - 1] in _KINDS:
+        last -= 1
+    return tuple(tokens[:last])
 
 
 # Clauses
@@ -236,7 +261,8 @@ def clauses(text: str) -> Iterator[DescriptionClause]:
         if is_link or token in _STOPS:
             if tokens or link in _OF_EXAMPLES:
                 yield DescriptionClause(link, tuple(tokens))
-            link, tokens = token if is_link else "", []
+            goes_on = link in _CONTINUED and token == "and"  # noqa: S105 - "with a title and a token"
+            link, tokens = link if goes_on else token if is_link else "", []
         else:
             tokens.append(token)
     yield DescriptionClause(link, tuple(tokens))
@@ -244,7 +270,7 @@ def clauses(text: str) -> Iterator[DescriptionClause]:
 
 def _split(text: str) -> list[str]:
     expanded = re.sub(r"[a-z]+'t|there's|it's", lambda match: _EXPANDED.get(match[0], match[0]), text)
-    return [token.lower() for token in _TOKENS.findall(expanded.replace("_", " "))]
+    return [token.lower() for token in _TOKENS.findall(_SET_TO.sub("is", expanded.replace("_", " ")))]
 
 
 def _content(tokens: Sequence[str]) -> list[str]:
@@ -258,9 +284,8 @@ def _significant(text: str) -> tuple[str, ...]:
 
 
 def _singular(word: str) -> str:
-    return (
-        word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
-    )
+    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in _FILLERS
+    return word[:-1] if is_plural and len(word) > 3 else word
 
 
 # Comparison
@@ -268,7 +293,10 @@ def _singular(word: str) -> str:
 
 def _is_about(clause: DescriptionClause, pattern: StatePattern) -> bool:
     bases = frozenset({*pattern.predicate, *pattern.subject})
-    tokens = [_base(token, bases) for token in clause.tokens if token not in _ARTICLES]
+    tokens = [_base(token, bases) for token in _plain_tokens(clause, pattern)]
+    is_denied = False
+    if clause.tokens[-1:] in {("true",), ("false",)} and pattern.predicate != ("present",):
+        tokens, is_denied = tokens[:-1], clause.tokens[-1] == "false"  # "admin is false"
     if pattern.predicate == ("present",) and pattern.subject:
         presence = _presence(clause, pattern, tokens)
         if presence is not None:
@@ -279,8 +307,18 @@ def _is_about(clause: DescriptionClause, pattern: StatePattern) -> bool:
     if at is None:
         return False
     last = at + len(pattern.predicate)
-    negative = _is_negated(tokens, at, last, pattern) != (clause.link in {"unless", "without"})
+    negative = _is_negated(tokens, at, last, pattern) ^ (clause.link in {"unless", "without"}) ^ is_denied
     return negative == pattern.negative and _is_said_of(clause, pattern, tokens, at, last)
+
+
+def _plain_tokens(clause: DescriptionClause, pattern: StatePattern) -> Iterator[str]:
+    """The words of a clause without articles, and without what a subject is called besides: "the title option"."""
+    before = ""
+    for token in clause.tokens:
+        is_kind = token in _KINDS and token not in pattern.predicate and _singular(before) in pattern.subject
+        if token not in _ARTICLES and not is_kind:
+            yield token
+            before = token
 
 
 def _position(tokens: list[str], predicate: tuple[str, ...]) -> int | None:
@@ -334,19 +372,20 @@ def _presence(
     kept = [(word, negative) for word, negative in tokens if word not in _FILLERS]
     words_only = [word for word, _ in kept if word]
     phrase = words_only[: _phrase_length(words_only)]
-    if "empty" in phrase:
+    if "empty" in phrase or ("present", True) in kept:
         return None
     negative = bool(kept) and kept[0] == ("", True)
     if clause.link in {"with", "given", "having"} and phrase and phrase[-1] == head:
         return negative
     if clause.link == "without" and phrase and phrase[-1] == head and len(phrase) <= len(pattern.subject) + 1:
         return not negative
-    if words_only[-1:] != [head] or kept[-2:-1] != [("", True)]:
+    if ("", True) not in kept:
         return None
-    is_said = words_only == [head] or not {"has", "have"}.isdisjoint(clause.tokens)
-    return (
-        True if is_said and set(words_only) <= {*pattern.subject, "it"} else None
-    )  # "message has no content"
+    at = kept.index(("", True))
+    before, noun = ([word for word, _ in part if word] for part in (kept[:at], kept[at:]))
+    is_said = not before or not {"has", "have"}.isdisjoint(clause.tokens)  # "message has no content"
+    is_all = noun[-1:] == [head] and {*before, *noun} <= {*pattern.subject, "it"}
+    return True if is_said and is_all else None
 
 
 def _phrase_length(tokens: list[str]) -> int:

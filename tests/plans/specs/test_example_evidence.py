@@ -66,17 +66,17 @@ class Shop:
         self._plans = {each.target.method: each.plan for each in analyze_all(str(path), root=str(root))}
         self._facts = {name: source_facts(self._source, plan) for name, plan in self._plans.items()}
 
-    def proven(self, method: str, text: str) -> set[tuple[str, str]]:
+    def proven(self, method: str, text: str, group: str = "describe '#{}'") -> set[tuple[str, str]]:
         """The states that a group with this text covers, by calls and expectations."""
         kinds = {EvidenceKind.RESULT, EvidenceKind.ARGUMENTS}
         return {
             (state.characteristic, state.state)
-            for state in self.reviewed(method, text).states
+            for state in self.reviewed(method, text, group).states
             if kinds.intersection(each.known_by for each in state.evidence)
         }
 
-    def reviewed(self, method: str, text: str) -> Review:
-        spec = f"RSpec.describe Checkout do\n  describe '#{method}' do\n{text}\n  end\nend\n"
+    def reviewed(self, method: str, text: str, group: str = "describe '#{}'") -> Review:
+        spec = f"RSpec.describe Checkout do\n  {group.format(method)} do\n{text}\n  end\nend\n"
         tree = spec_of_source(source_of(spec.encode(), "checkout_spec.rb"))
         return review(self._plans[method], [("checkout_spec.rb", tree)], None, self._facts[method])
 
@@ -194,6 +194,89 @@ def test_an_example_that_is_in_another_state_does_not_count_for_its_name(
 @pytest.mark.parametrize(("method", "text"), NO_PROOFS)
 def test_what_is_not_certain_proves_nothing(shop: Shop, method: str, text: str) -> None:
     assert shop.proven(method, text) == set()
+
+
+REFUND = """\
+class Checkout
+  def settle(order)
+    return { ok: false, error: order.error } if order.closed?
+
+    { ok: true, id: order.id }
+  end
+
+  def find(name)
+    raise ArgumentError, "no order #{name} is known" if name.nil?
+    raise ArgumentError, 'too long' if name.long?
+    raise Checkout::Lost.new(name) if name.lost?
+
+    name
+  end
+
+  def show?
+    return false if user.guest?
+
+    user.admin? || user.staff?
+  end
+
+  def self.tax(order) = order.closed? ? :none : :full
+end
+"""
+
+
+@pytest.fixture(scope="module")
+def refund(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop(tmp_path_factory.mktemp("refund"), REFUND)
+
+
+@pytest.mark.parametrize(
+    ("method", "text", "expected"),
+    [
+        ("settle", "eq(ok: false, error: message)", {"closed"}),
+        ("settle", "eq({ ok: true, id: 5 })", {"not_closed"}),
+        ("settle", "eq(ok: 5, id: 5)", set()),
+        ("settle", "eq(ok: true)", set()),
+        ("settle", "eq('ok' => true, 'id' => 5)", set()),
+        ("settle", "eq(options)", set()),
+        ("find", 'raise_error(ArgumentError, "no order #{x} is known")', {"absent"}),
+        ("find", "raise_error(ArgumentError, 'no order 5 is known')", {"absent"}),
+        ("find", "raise_error(ArgumentError, /^no order/)", {"absent"}),
+        ("find", "raise_error(ArgumentError, /too long/i)", {"present", "long"}),
+        ("find", "raise_error(Checkout::Lost.new(name))", {"present", "not_long", "lost"}),
+        ("find", "raise_error(ArgumentError)", set()),
+        ("find", 'raise_error(ArgumentError, "#{x}")', set()),
+        ("find", "raise_error(ArgumentError, /no.*order/)", set()),
+        ("find", "raise_error(ArgumentError, 'denied')", set()),
+    ],
+)
+def test_hashes_and_messages_are_known_by_what_is_not_computed_in_them(
+    refund: Shop, method: str, text: str, expected: set[str]
+) -> None:
+    call = f"subject.{method}(x)"
+    examined = f"expect {{ {call} }}" if text.startswith("raise") else f"expect({call})"
+    assert {state for _, state in refund.proven(method, f"it {{ {examined}.to {text} }}")} == expected
+
+
+@pytest.mark.parametrize(
+    ("group", "text", "expected"),
+    [
+        ("permissions :{}", "expect(subject).not_to permit(user, order)", set()),
+        ("permissions :{}", "expect(subject).to permit(user, order)", {"not_guest"}),
+        ("permissions :edit?, :{}", "is_expected.to permit(user, order)", {"not_guest"}),
+        ("describe '#{}'", "expect(subject).to permit(user, order)", set()),
+        ("describe '#{}'", "expect(subject).to permit_action(:show)", {"not_guest"}),
+        ("describe '#{}'", "is_expected.not_to forbid_action(:show)", {"not_guest"}),
+        ("describe '#{}'", "expect(subject).to permit_action(:edit)", set()),
+        ("describe '#{}'", "expect(subject).to forbid_action(:show)", set()),
+    ],
+)
+def test_what_a_policy_permits_is_its_result(refund: Shop, group: str, text: str, expected: set[str]) -> None:
+    assert {state for _, state in refund.proven("show?", f"it {{ {text} }}", group)} == expected
+
+
+def test_the_only_method_of_a_name_may_have_the_sign_of_the_other_kind(refund: Shop) -> None:
+    text = "it { expect(Checkout.tax(x)).to eq(:none) }"
+    assert {state for _, state in refund.proven("tax", text)} == {"closed"}
+    assert refund.reviewed("tax", text).has_group
 
 
 # Methods that are made at random, with what they return, and the states that a call is in

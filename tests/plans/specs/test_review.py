@@ -253,6 +253,20 @@ def test_a_method_in_a_group_that_is_switched_off_is_not_covered(cli: Cli, proje
     assert known_by(cli, project, f"x{text.removeprefix('RSpec.')}")["authenticated"] == []
 
 
+def test_examples_about_another_method_leave_open_whether_a_context_is_covered(
+    cli: Cli, project: RubyProject
+) -> None:
+    planned(project, PAIR)
+    for name, status in (("load", "unknown"), ("", "not covered")):
+        inner = f"describe('{name}') {{ it('works') {{ {'1' if name else 'skip'} }} }}"
+        project.add(
+            SPEC,
+            f"describe Billing::Invoice do\ncontext('when the user is blocked') {{ {inner} }}\nend\n".encode(),
+        )
+        said = json.loads(cli("plan", "review", project.source, "--json").out)
+        assert {one["state"]: one["status"] for one in said["states"]}["blocked"] == status
+
+
 def test_each_permission_of_a_policy_is_a_group(cli: Cli, project: RubyProject) -> None:
     planned(project, PAIR)
     inner = "it('is denied when the user is blocked') { expect(1).to eq(1) }\n"

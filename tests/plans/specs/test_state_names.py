@@ -117,3 +117,68 @@ def test_descriptions_name_states_in_other_words(text: str, states: set[str]) ->
         ]
     )
     assert {state for _, state in names.in_context(text)} == states
+
+
+SETTINGS = StateNames(
+    [
+        worded("footer", "bullet add footer", set="is set", not_set="is not set"),
+        worded("console", "bullet console", on="is enabled", off="is not enabled"),
+        worded("title", "title option", titled="is present", untitled="is absent"),
+        worded("token", "token", known="is present", unknown="is absent"),
+        worded("type", "headers content type", typed="is present", untyped="is absent"),
+        worded("fulltime", "with fulltime", long="is true", short="is false"),
+        worded("body", "response body", array="is an Array", no_array="is not an Array"),
+        worded("bullet", "bullet", runs="enables", rests="does not enable"),
+        worded("admin", "account user", admin="is administrator", no_admin="is not administrator"),
+        worded("published", "record", out="is published", draft="is not published"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("when add_footer is true", {"set"}),
+        ("when add_footer is false", {"not_set"}),
+        ("when the add_footer flag is enabled", {"set"}),
+        ("when add_footer is disabled", {"not_set"}),
+        ("when console_enabled is true", {"on"}),
+        ("when console_enabled is false", {"off"}),
+        ("without_fulltime", {"short"}),
+        ("when fulltime is true", {"long"}),
+        ("with a title", {"titled"}),
+        ("with a title parameter", {"titled"}),
+        ("without the title option", {"untitled"}),
+        ("without a title being set", {"untitled"}),
+        ("with token = nil", {"unknown"}),
+        ("when token is set to nil", {"unknown"}),
+        ("when the token is set", {"known"}),
+        ("if there is no Content-Type header", {"untyped"}),
+        ("with a Content-Type header", {"typed"}),
+        ("with a title and a token", {"titled", "known"}),
+        ("without a title and a token", {"untitled"}),
+        ("when the body returns an Array", {"array"}),
+        ("when the body does not return an Array", {"no_array"}),
+        ("when Bullet is enabled", {"runs"}),
+        ("when Bullet is disabled", {"rests"}),
+        ("when the bullet does not enable", {"rests"}),
+        ("when the user is an administrator", {"admin"}),
+        ("for non-administrators", {"no_admin"}),
+        ("with an unpublished record", {"draft"}),
+        ("with a token expired", set()),
+        ("when the record has no published token", set()),
+        ("with a token option", {"known"}),
+        ("when true", set()),
+    ],
+)
+def test_settings_and_options_are_named_by_what_they_are_set_to(text: str, states: set[str]) -> None:
+    assert {state for _, state in SETTINGS.in_context(text)} == states
+
+
+def test_what_follows_and_is_a_condition_of_an_example_too() -> None:
+    name = "grants access if the record is published and the user is an administrator"
+    assert {state for _, state in SETTINGS.in_example(name)} == {"out", "admin"}
+    assert {
+        state
+        for _, state in SETTINGS.in_example("returns it unless the record is published and sets a token")
+    } == {"draft"}

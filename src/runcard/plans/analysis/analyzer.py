@@ -186,7 +186,9 @@ class _SourceAnalyzer:
         method = self.method(target)
         if method is None:
             return MethodBranches((), {}, frozenset())
-        return method_branches(self.code, method, self._walk(method))
+        namesakes = self.targets.matching(target.class_name, target.method, None)
+        is_only = all(each.method_type == target.method_type for each in namesakes)
+        return method_branches(self.code, method, self._walk(method))._replace(has_namesake=not is_only)
 
     def _walk(self, method: Method) -> MethodFlow:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}

@@ -61,6 +61,7 @@ class MethodBranches(NamedTuple):
     ways_out: tuple[WayStates, ...] = ()
     asked: tuple[AskedStates, ...] = ()
     arguments: ArgumentStates | None = None
+    has_namesake: bool = False  # whether the class has an instance method and a class method of this name
 
 
 def method_branches(code: Code, method: Method, flow: MethodFlow) -> MethodBranches:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runcard.plans.analysis.comparisons import AND, OR
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.questions import Condition, MethodFlow, Path, then
-from runcard.plans.ruby.ruby_values import NIL, RubyValue, value_of
+from runcard.plans.ruby.ruby_values import NIL, RubyValue, text_pieces, value_of
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 RAISING_CALLS = {"raise", "fail", "throw", "exit", "abort"}
@@ -87,7 +87,7 @@ class OutcomeNotes:
     def _returned(self, node: Node, path: Path) -> None:
         """A value that is no condition."""
         value = value_of(self._code, node)
-        is_known = value is not None and value.is_literal
+        is_known = value is not None and value.is_comparable
         self._note(path, Result.VALUE if is_known else Result.ANY, value)
 
     def _truth(self, condition: Condition | None, path: Path) -> None:
@@ -122,7 +122,8 @@ class OutcomeNotes:
                 else ""
             )
         text = next((part for part in arguments if part.type in {"string", "chained_string"}), None)
-        self._note(path, Result.ERROR, value_of(self._code, text), error=error)
+        pieces = () if text is None else tuple(text_pieces(self._code, text))
+        self._note(path, Result.ERROR, RubyValue("string", pieces) if pieces else None, error=error)
 
     def completed(self, since: int, fine: Path) -> None:
         """The body of a `rescue`: a value that it returned means that no error was raised."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from runcard.plans.ruby.ruby_values import NIL, RubyValue
+from runcard.plans.ruby.ruby_values import NIL, RubyValue, hash_of, text_pieces
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 _EQUAL = {"eq", "eql", "equal", "be"}
@@ -23,6 +23,8 @@ _NOT_NIL = {
     "have_key",
 }
 _RAISE = {"raise_error", "raise_exception"}
+_NEW = re.compile(r"[\w:]+\.new\b")
+_PLAIN_REGEX = re.compile(r"/\^?([\w ',:\-]+)\$?/i?")
 _ANY_CLASS = {"NilClass", "FalseClass", "Object", "BasicObject"}
 
 
@@ -43,11 +45,16 @@ class Expectation(NamedTuple):
     kind: Expected
     value: RubyValue | None = None
     error: str = ""  # the class, as written
-    message: str = ""  # what the message must contain
+    message: tuple[str, ...] = ()  # what the message must contain
 
     @property
     def is_error(self) -> bool:
         return self.kind is Expected.ERROR
+
+    @property
+    def opposite(self) -> "Expectation":
+        """What a negated matcher expects, if that says anything."""
+        return Expectation(_OPPOSITES.get(self.kind, Expected.RETURNS))
 
 
 RETURNS = Expectation(Expected.RETURNS)
@@ -75,7 +82,7 @@ def expectation_of(
         return RETURNS  # `not_to include(x)` says nothing of the result itself
     if found == Expectation(Expected.VALUE, NIL):
         return NOT_NIL
-    return Expectation(_OPPOSITES.get(found.kind, Expected.RETURNS))
+    return found.opposite
 
 
 def _matched(code: Code, matcher: Node, value_of: Callable[[Node], RubyValue | None]) -> Expectation:
@@ -87,6 +94,8 @@ def _matched(code: Code, matcher: Node, value_of: Callable[[Node], RubyValue | N
         return TRUTHY if name in _TRUTHY else FALSY
     if name == "be_nil":
         return Expectation(Expected.VALUE, NIL)
+    if name in _EQUAL and arguments and all(part.type == "pair" for part in arguments):
+        return _value(hash_of(code, arguments))
     if name in _EQUAL and len(arguments) == 1:
         return _value(value_of(arguments[0]))
     if name in _CLASS and arguments and code.text_of(arguments[0]) not in _ANY_CLASS:
@@ -99,17 +108,18 @@ def _matched(code: Code, matcher: Node, value_of: Callable[[Node], RubyValue | N
 def _value(value: RubyValue | None) -> Expectation:
     if value is None or (value.kind == "constant" and str(value.data).rpartition("::")[2].isupper()):
         return RETURNS  # a constant may be nil; a class is not
-    return Expectation(Expected.VALUE, value) if value.is_literal else TRUTHY
+    return Expectation(Expected.VALUE, value) if value.is_comparable else TRUTHY
 
 
 def _error(code: Code, arguments: list[Node]) -> Expectation:
-    error, message = "", ""
+    error, message = "", tuple[str, ...]()
     for part in arguments:
         text = code.text_of(part)
-        if part.type in {"constant", "scope_resolution"}:
-            error = text
-        elif part.type == "string" and all(each.type == "string_content" for each in part.named_children):
-            message = text[1:-1]
-        elif part.type == "regex" and re.fullmatch(r"/[\w \-']+/i?", text):
-            message = text.strip("/i") if text.endswith("/i") else text.strip("/")
+        made = field_of(part, "receiver") if part.type == "call" and _NEW.match(text) else part
+        if made is not None and made.type in {"constant", "scope_resolution"}:
+            error = code.text_of(made)
+        elif part.type in {"string", "chained_string"}:
+            message = tuple(text_pieces(code, part))
+        elif part.type == "regex" and (match := _PLAIN_REGEX.fullmatch(text)):
+            message = (match[1],)
     return Expectation(Expected.ERROR, error=error, message=message)

@@ -40,6 +40,20 @@ class RubyValue:
     def is_truthy(self) -> bool:
         return self.kind not in {"nil", "false"}
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it can be told apart from others: a literal, or a hash whose keys are known."""
+        return self.is_literal or (self.kind == "hash" and self.data is not None)
+
+    def may_equal(self, other: "RubyValue") -> bool:
+        """Whether two comparable values may be equal: what is not known in a hash may be anything."""
+        if self.kind != "hash" or other.kind != "hash":
+            return self == other
+        return self.data.keys() == other.data.keys() and all(
+            one is None or two is None or not (one.is_comparable and two.is_comparable) or one.may_equal(two)
+            for one, two in ((self.data[key], other.data[key]) for key in self.data)
+        )
+
 
 NIL = RubyValue("nil")
 OBJECT = RubyValue("object")
@@ -59,7 +73,7 @@ def value_of(code: Code, node: Node | None, depth: int = 0) -> RubyValue | None:
         inner = children(node)
         return RubyValue("array", None if any("splat" in part.type for part in inner) else len(inner))
     if kind == "hash":
-        return _hash(code, children(node), depth)
+        return hash_of(code, children(node), depth)
     if kind in {"constant", "scope_resolution"}:
         return RubyValue("constant", code.text_of(node))
     if kind == "lambda":
@@ -84,6 +98,18 @@ def _scalar(code: Code, node: Node) -> RubyValue | None:
     return RubyValue("number", float(text.replace("_", "")))
 
 
+def text_pieces(code: Code, node: Node) -> list[str]:
+    """The pieces of a string between what is computed: `"no #{name} found"` has two."""
+    parts = [
+        part
+        for each in (children(node) if node.type == "chained_string" else [node])
+        for part in each.named_children
+    ]
+    if any(part.type == "escape_sequence" for part in parts):
+        return []
+    return [code.text_of(part) for part in parts if part.type == "string_content"]
+
+
 def key_of(code: Code, key: Node) -> RubyValue | None:
     """The key of a pair: `a:` and `:a =>` are the same symbol, `'a' =>` is a string."""
     if key.type == "hash_key_symbol":
@@ -91,7 +117,8 @@ def key_of(code: Code, key: Node) -> RubyValue | None:
     return value_of(code, key)
 
 
-def _hash(code: Code, pairs: list[Node], depth: int) -> RubyValue:
+def hash_of(code: Code, pairs: list[Node], depth: int = 0) -> RubyValue:
+    """The value of a hash, from its pairs."""
     values: dict[RubyValue, RubyValue | None] = {}
     for pair in pairs:
         key = field_of(pair, "key") if pair.type == "pair" else None

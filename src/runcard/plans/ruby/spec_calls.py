@@ -35,6 +35,12 @@ _COMMON = _words_of(
     match? data body status code message error errors result results success?
     """
 )  # methods that many objects have: their receiver must be known
+_PERMITS = {
+    "permit_action": TRUTHY,
+    "permit_actions": TRUTHY,
+    "forbid_action": FALSY,
+    "forbid_actions": FALSY,
+}
 _MAX_DEPTH = 12
 _SENDING = {"public_send", "send", "__send__"}
 _OF_NIL = _words_of(
@@ -114,11 +120,34 @@ class CallReader:
             is_negated=_EXPECTING[word],
             is_equal=is_equal,
         )
-        if not is_equal and self._predicate(receiver, matcher, is_negated=_EXPECTING[word]):
+        if not is_equal and (
+            self._permission(matcher, is_negated=_EXPECTING[word])
+            or self._predicate(receiver, matcher, is_negated=_EXPECTING[word])
+        ):
             return True
         self._expect(receiver, word, expected)
         if matcher is not None:
             self._search(matcher, RETURNS)
+        return True
+
+    def _permission(self, matcher: Node | None, *, is_negated: bool) -> bool:
+        """`expect(policy).to permit(user, post)` in `permissions :show?`, or `permit_action(:show)`."""
+        method = field_of(matcher, "method") if matcher is not None and matcher.type == "call" else None
+        word = self._code.text_of(method) if method is not None and matcher is not None else ""
+        actions = (
+            [self._scope.value(part, {}) for part in children(field_of(matcher, "arguments"))]
+            if matcher
+            else []
+        )
+        is_named = RubyValue("symbol", self._method.removesuffix("?")) in actions
+        if word == "permit" and self._method in self._scope.permissions:
+            holds = TRUTHY
+        elif word in _PERMITS and is_named:
+            holds = _PERMITS[word]
+        else:
+            return False
+        expected = holds.opposite if is_negated else holds
+        self._found.append(ExampleCall((), {}, False, True, expected, self._stubs))
         return True
 
     def _predicate(self, receiver: Node | None, matcher: Node | None, *, is_negated: bool) -> bool:

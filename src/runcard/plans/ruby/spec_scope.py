@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.ruby_values import RubyValue, value_of
-from runcard.plans.ruby.spec_tree import HOOK, LET, SUBJECT, SpecNode
+from runcard.plans.ruby.spec_tree import HOOK, LET, PERMISSIONS, SUBJECT, SpecNode
 from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 _MAX_DEPTH = 12
@@ -21,6 +21,8 @@ class SpecScope:
         self._factory = underscore(class_name.rpartition("::")[2])
         self.lets: dict[str, Node] = {}
         self.hooks: list[Node] = []
+        named = (group.name.split(", ") for group in groups if group.word == PERMISSIONS)
+        self.permissions = frozenset(name for names in named for name in names)
         for group in groups:
             for part in group.children:
                 if part.syntax is None:
