@@ -277,20 +277,20 @@ def test_a_tool_that_writes_no_ids_of_the_provider(database: CatalogDatabase) ->
     assert sure == [(1,)]  # two programs may have sent the same prompt
 
 
-def session_of(*calls: Json) -> RecordRows:
+def session_of(*calls: Json, name: str = "s-1") -> RecordRows:
     """An imported session of Claude Code, with these calls in its transcript."""
     tokens = {name: sum(one["tokens"][name] for one in calls) for name in ("input", "output")}
     document = {
-        "team_session_id": "s-1",
+        "team_session_id": name,
         "instances": [
             {"instance_id": "main", "calls": len(calls), "cost": 0.5 * len(calls), "tokens": tokens}
         ],
         "execution_summary": {"execution_start": "2026-11-02T10:00:00Z"},
-        "origin_session": {"tool": "claude-code", "id": "s-1"},
+        "origin_session": {"tool": "claude-code", "id": name},
     }
-    own = {"instance_id": "main", "observer": "transcript", "client_session": "s-1"}
+    own = {"instance_id": "main", "observer": "transcript", "client_session": name}
     rows = session_rows(document, (), [one | own for one in calls])
-    rows.record |= {"kind": SESSION, "record_id": "s-1", "is_open": 0}
+    rows.record |= {"kind": SESSION, "record_id": name, "is_open": 0}
     return rows
 
 
@@ -317,6 +317,80 @@ def test_a_transcript_with_other_counts_than_the_wire(database: CatalogDatabase)
     assert input_and_bounds(database) == [(11, 0)]
     put(database, session=session_of(other | {"timestamp": "2026-11-02T11:00:00Z"}))
     assert input_and_bounds(database) == [(11, 1)]
+
+
+def test_a_forked_session_has_the_calls_of_the_one_before(database: CatalogDatabase) -> None:
+    def listed(number: int) -> Json:
+        ids = {
+            "response": short_digest(f"msg_{number}").hex(),
+            "request": short_digest(f"req_{number}").hex(),
+        }
+        return call(number, **ids)
+
+    wire = [on_wire(number) | {"request_id": f"req_{number}"} for number in (1, 2)]
+    put(database, run=metered("run-1", *wire), session=session_of(*map(listed, (1, 2))))
+    put(database, fork=session_of(*map(listed, (1, 2, 3)), name="s-2"))
+    assert sorted(row[0] for row in input_and_bounds(database)) == [11, 12, 13]
+    without = call(1, response=short_digest("msg_1").hex())  # one of the ids alone may be that of another call
+    put(database, fork=session_of(without, name="s-2"), session=session_of(listed(2)))
+    assert sorted(row[0] for row in input_and_bounds(database)) == [11, 11, 12]
+    other = call(4, **{key: value for key, value in listed(1).items() if key in {"response", "request"}})
+    put(database, fork=session_of(other, name="s-2"))
+    assert sorted(row[0] for row in input_and_bounds(database)) == [11, 12, 14]
+
+
+def test_totals_that_a_program_in_a_metered_run_stated(database: CatalogDatabase) -> None:
+    """The calls of the relay count. Where the totals are others, they may be of other calls: what they have more is a lower bound."""
+
+    def stated(sent: int, **more: Any) -> RecordRows:
+        run = metered("run-2", parent="run-1")
+        costs = {"input_tokens": sent, "output_tokens": 10, "total_cost_usd": 2, "token_source": "given"}
+        document = {
+            "generation": {
+                "run_id": "run-2",
+                "status": "completed",
+                "timestamp_start": "2026-11-02T10:00:00Z",
+                "timestamp_end": "2026-11-02T10:01:00Z",
+            },
+            "costs": costs,
+            "relations": [{"type": "parent", "id": "run-1"}],
+        }
+        rows = run_rows(document | more)
+        rows.record |= {name: run.record[name] for name in ("kind", "record_id", "is_open")}
+        return rows
+
+    def sums() -> tuple[Any, ...]:
+        sql = "SELECT sum(calls), sum(input), sum(coalesce(cost, known_cost)), max(at_least) FROM usage WHERE counts = 1"
+        ((calls, sent, cost, bound),) = database.rows(sql)
+        return calls, sent, cost / 10**10, bound
+
+    outer = metered("run-1", *map(on_wire, (1, 2)))
+    put(database, inner=stated(23))
+    assert sums() == (None, 23, 2, 0)
+    put(database, outer=outer)
+    assert sums() == (2, 23, 1, 0)
+    put(database, inner=stated(20))
+    assert sums() == (2, 23, 1, 1)
+    put(database, inner=stated(40))
+    assert sums() == (3, 40, 2, 1)
+    later = [on_wire(number) | {"timestamp": f"2026-11-02T11:00:0{number}Z"} for number in (1, 2)]
+    put(database, outer=metered("run-1", *later))  # not those of the program
+    assert sums()[1:] == (63, 3, 0)
+    put(database, outer=outer, other=metered("run-3", call(1, response_id="msg_1"), call(2, response_id="msg_2"), parent="run-1"))
+    assert sums()[1:] == (63, 3, 0)  # they are those of another program
+    database.remove(1, ["outer", "other"])
+    database.settle()
+    assert sums() == (None, 40, 2, 0)
+
+
+def test_a_report_without_an_id_beside_one_with_it(database: CatalogDatabase) -> None:
+    """The relay saw one call with these counts."""
+    nameless = call(1, token_source="given")
+    inner = metered("run-2", call(1, response_id="msg_1", observer="watch"), nameless, parent="run-1")
+    put(database, outer=metered("run-1", on_wire(1, None)), inner=inner)
+    assert input_and_bounds(database) == [(11, 0)]
+    put(database, outer=metered("run-1", *(on_wire(1, None) | {"response_id": f"msg_{n}"} for n in (1, 2))))
+    assert input_and_bounds(database) == [(11, 0), (11, 0)]
 
 
 def test_servers_that_use_an_id_again(database: CatalogDatabase) -> None:

@@ -1,7 +1,7 @@
 """Decide which usage counts, so that each call counts once, whoever recorded it: see `same_calls`.
 
 Of several copies of a record, one counts. A call that several records have counts by a row of its own, with a number below 0, and
-those of the records do not: `shared_calls` has them. What was written since is in `unsettled`. So this looks at new records, and at calls of which a record is
+those of the records do not: `shared_calls` has them. Where a program in a metered run stated totals, the calls of the meter count. What was written since is in `unsettled`. So this looks at new records, and at calls of which a record is
 gone, and never at the others.
 """
 
@@ -82,6 +82,7 @@ class _Settlement:
         keys |= {key for row in freed for key in row.keys}
         keys |= self._shared_keys(new)
         self._settle_calls(keys, claimed)
+        claimed |= self._behind_relays()
         self._set_counts([row for row in claimed.values() if row.counts == _COUNTED], _IN_SESSION)
         self._update_totals()
         self._database.query("DELETE FROM unsettled")
@@ -209,6 +210,66 @@ class _Settlement:
                 totals[row.place] = row
         return totals
 
+    # Usage without ids that a relay saw
+
+    def _behind_relays(self) -> dict[tuple[int, int], _UsageRow]:
+        """The usage without ids of runs in metered runs, where the calls of the relay count; what is more than those counts beside them."""
+        self._remove_rows(self._rows("u.number < 0 AND u.response IS NULL AND u.request IS NULL", []))
+        sql = (
+            "SELECT DISTINCT x.record FROM relations x JOIN records r ON r.id = x.record JOIN usage u ON u.record = x.record "
+            "WHERE x.type = 'parent' AND r.kind = ? AND r.is_copy = 0 AND u.response IS NULL AND u.request IS NULL "
+            "AND u.client_session IS NULL"
+        )
+        records = [record for (record,) in self._database.rows(sql, (RUN,))]
+        lineage = RecordLineage(self._database) if records else None
+        found: dict[tuple[int, int], _UsageRow] = {}
+        for record in records:
+            above = lineage.above(record) if lineage is not None else []
+            own = self._rows("u.record = ? AND u.number >= 0", [record])
+            found |= {row.place: row for row in own if self._is_repeated(row, own, above)}
+            totals = [row for row in own if row.get("witness") is None]
+            if totals and (seen := self._seen_only_by(above, record)):
+                found |= {row.place: row for row in totals}
+                self._count_rest(totals, seen)
+        return found
+
+    def _is_repeated(self, row: _UsageRow, own: Sequence[_UsageRow], above: Sequence[int]) -> bool:
+        """Whether a report without an id is of a call that its run has by its id, too: the relay saw no other with its counts."""
+        if row.keys or row.get("witness") != GIVEN or row.get("client_session") is not None:
+            return False
+        call = self._wire_call(row, above, set())
+        return call is not None and call.get("response") in {one.get("response") for one in own}
+
+    def _seen_only_by(self, runs: Sequence[int], record: int) -> list[_UsageRow]:
+        """The calls that relays of these runs saw while another run was open, and of which no other record tells."""
+        others = (
+            "SELECT 1 FROM shared_calls s JOIN shared_calls o ON o.of_record = s.of_record AND o.of_number = s.of_number "  # noqa: S608
+            f"WHERE s.record = u.record AND s.number = u.number AND (o.place < s.place OR o.record NOT {_AMONG})"
+        )
+        where = (
+            f"u.record {_AMONG} AND u.witness = ? AND u.number >= 0 AND coalesce(u.started >= ?, ? IS NULL) "
+            f"AND coalesce(u.started <= ?, ? IS NULL) AND NOT EXISTS ({others})"
+        )
+        sql = "SELECT started - ?, CASE WHEN is_open = 1 THEN NULL ELSE ended + ? END FROM records WHERE id = ?"
+        ((began, ended),) = self._database.rows(sql, (CLOSE, CLOSE, record))
+        listed = _json_list(runs)
+        return self._rows(where, [listed, WIRE, began, began, ended, ended, listed])
+
+    def _count_rest(self, totals: Sequence[_UsageRow], seen: Sequence[_UsageRow]) -> None:
+        """Count by how much totals are more than calls; nothing if they are the same. They may be of others."""
+        first = totals[0]
+        values = dict(zip(USAGE_COLUMNS, first.values, strict=True))
+        stated, known = (_sums_of(rows) for rows in (totals, seen))
+        if all(stated[name] == known[name] for name in ("input", "output")):
+            return
+        rest = {name: max(0, stated[name] - known[name]) for name in _FIGURES}
+        is_more = rest["input"] > 0 or rest["output"] > 0
+        values |= rest if is_more else dict.fromkeys(_FIGURES, 0)
+        values |= {"calls": int(is_more), "at_least": 1}
+        self._database.engine.insert({"usage": [(first.record, -1 - first.number, *values.values())]})
+        self._touched.add(first.record)
+        self._added[first.record].append(tuple(values.values()))
+
     # Calls
 
     def _keys_settled(self, records: set[int]) -> set[int]:
@@ -332,6 +393,11 @@ class _Settlement:
             for records, mark in ((counted, 1), (set(some) - counted, 0)):
                 update = f"UPDATE records SET is_counted = {mark} WHERE id {_AMONG}"  # noqa: S608
                 self._database.query(update, [_json_list(records)])
+
+
+def _sums_of(rows: Iterable[_UsageRow]) -> dict[str, int]:
+    """What is known of the figures of these rows, added up."""
+    return {name: sum(row.get(name) or 0 for row in rows) for name in _FIGURES}
 
 
 def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:

@@ -209,7 +209,7 @@ def is_same(one: CallClaim, other: CallClaim) -> bool:
     if one.record.kind == RUN and other.record.kind == RUN:
         return is_close and _are_nested(one.record, other.record) and _has_same_counts(one, other)
     if one.record.kind != other.record.kind and None not in {one.client_session, other.client_session}:
-        return one.client_session == other.client_session
+        return one.client_session == other.client_session or (is_close and _is_in_fork(one, other))
     return is_close and one.record.spans(other.time) and other.record.spans(one.time)
 
 
@@ -217,6 +217,11 @@ def _has_same_id(one: CallClaim, other: CallClaim) -> bool:
     if one.response is not None and other.response is not None:
         return one.response == other.response
     return one.request is not None and one.request == other.request
+
+
+def _is_in_fork(one: CallClaim, other: CallClaim) -> bool:
+    """Whether a session that was forked has the calls of the one before, under its own name."""
+    return one.ids == other.ids and len(one.ids) > 1 and _has_same_counts(one, other)
 
 
 def _are_nested(one: CallRecord, other: CallRecord) -> bool:
