@@ -449,3 +449,11 @@ def test_a_session_with_a_later_agent_may_have_more_of_an_earlier_one(database: 
     ]
     put(database, session=rows)
     assert since_ten_thirty(database) == {(): True}
+
+
+def test_a_provider_that_a_run_names_is_not_replaced_by_that_of_a_price(database: CatalogDatabase) -> None:
+    wire = call(1, response_id="msg_1", observer="meter", price_row={"provider": "anthropic"})
+    own = call(1, response_id="msg_1", observer="watch", provider="gateway")
+    put(database, outer=metered("run-1", wire), inner=metered("run-2", own, parent="run-1"))
+    groups = _RecordSums(database, ("provider",), None).report().groups
+    assert [(group.key, group.totals.calls) for group in groups] == [({"provider": "gateway"}, 1)]

@@ -328,6 +328,8 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
         zip(_FIGURES, call.figures, strict=True)
     )
     values |= {name: best.get(name) for name in _OF_BEST if best.get(name) is not None}
+    if owner.get("instance_id") is None and owner.get("provider") is not None:
+        values["provider"] = owner.get("provider")  # that of the best report may be the one of its price
     for name in ("response", "request", "client_session"):
         values[name] = next((row.get(name) for row in (best, *rows) if row.get(name) is not None), None)
     values["at_least"] = _at_least(call, by_place)
