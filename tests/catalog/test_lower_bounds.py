@@ -457,3 +457,38 @@ def test_a_provider_that_a_run_names_is_not_replaced_by_that_of_a_price(database
     put(database, outer=metered("run-1", wire), inner=metered("run-2", own, parent="run-1"))
     groups = _RecordSums(database, ("provider",), None).report().groups
     assert [(group.key, group.totals.calls) for group in groups] == [({"provider": "gateway"}, 1)]
+
+
+@pytest.mark.parametrize(
+    ("wire", "report", "calls"),
+    [
+        ({}, {}, 1),
+        ({"provider": "anthropic"}, {}, 1),
+        ({}, {"provider": "aws"}, 1),
+        ({"provider": "anthropic"}, {"provider": "anthropic"}, 1),
+        ({"provider": "anthropic"}, {"provider": "aws"}, 2),
+        ({"price_row": {"provider": "anthropic"}}, {"provider": "gateway"}, 1),
+        ({}, {"model": f"{SONNET}-20250929"}, 1),
+        ({}, {"model": "claude-opus-4-1"}, 2),
+        ({"cache_read": 3}, {}, 1),
+        ({}, {"reasoning": 3}, 1),
+        ({"cache_read": 3}, {"cache_read": 3}, 1),
+        ({"cache_read": 3}, {"cache_read": 0}, 2),
+        ({"reasoning": 0}, {"reasoning": 3}, 2),
+    ],
+)
+def test_a_report_of_a_call_around_the_meter_is_not_taken_for_one_of_the_wire(
+    database: CatalogDatabase, wire: Json, report: Json, calls: int
+) -> None:
+    """A program reports a call to another provider with `add_usage`; input and output are those of a metered one."""
+
+    def made(number: int, fields: Json, **more: Any) -> Json:
+        counts = {name: fields[name] for name in ("cache_read", "reasoning") if name in fields}
+        found = call(number) | {name: value for name, value in fields.items() if name not in counts} | more
+        return found | {"tokens": found["tokens"] | counts}
+
+    outer = metered("run-1", made(1, wire, response_id="msg_1", observer="meter"))
+    outer.record["provider"] = wire.get("provider")
+    own = made(1, report, timestamp="2026-11-02T10:01:00Z", token_source="given")  # noqa: S106 - no password
+    put(database, outer=outer, inner=metered("run-2", own, parent="run-1"))
+    assert sum(counted(database).values()) == calls
