@@ -15,6 +15,7 @@ import runcard
 from acceptance.command import runcard_on_terminal
 from conftest import Cli
 from meter.exchanges import ANTHROPIC, answer, pass_exchange, post
+from runcard.observe.meter.routes import Route
 from runcard.operations.catalog.budget import Budget, parse_amount
 from runcard.operations.catalog.costs import all_costs, record_costs
 from runcard.operations.sessions.import_sessions import import_sessions
@@ -396,3 +397,25 @@ def test_sums_beyond_the_range_of_the_database() -> None:
         totals = record_costs(by=by).totals
         assert totals.cost == Decimal("3200000000.006")
         assert totals.tokens["input"] == 8 * (2**62 - 1) + 1000
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_provider_of_a_call_at_a_base_url_of_ones_own_is_that_of_its_price(cli: Cli) -> None:
+    recorded = runcard.start("outputs")
+    meter = make_observer(events_of(recorded))
+    for model in (SONNET, "no-such-model"):
+        message = {
+            "id": f"msg_{model}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [],
+        }
+        body = json.dumps(message | {"stop_reason": "end_turn", "usage": usage()}).encode()
+        route = Route("anthropic", "http://127.0.0.1:4000")
+        pass_exchange(meter.observe(route, post("/v1/messages")), {"model": model}, answer(), [body])
+    meter.close()
+    recorded.finish()
+    groups = by_key(asked(cli, "--by", "provider", code=2))
+    assert {name: group["calls"] for name, group in groups.items()} == {"anthropic": 1, None: 1}
+    assert groups["anthropic"]["cost_usd"] > 0

@@ -13,13 +13,16 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.catalog.call_identity import UNKNOWN
 from runcard.catalog.columns import EXPERIMENTS
 from runcard.catalog.database import CatalogDatabase
+from runcard.catalog.document_values import as_time
 from runcard.catalog.filling import FoundRecord, table_rows
 from runcard.catalog.rows import RUN, SESSION, RecordRows
 from runcard.catalog.run_rows import run_rows
 from runcard.catalog.searching import Filters, list_table
 from runcard.catalog.session_rows import session_rows
+from runcard.catalog.tables import USAGE_COLUMNS
 from runcard.digests import short_digest
 from runcard.documents.run.call_totals import RunCalls, distinct_calls
 from runcard.operations.catalog.costs import _RecordSums
@@ -491,3 +494,117 @@ def test_what_began_before_and_lists_no_calls_makes_a_sum_since_a_lower_bound(
 
     assert [since(0), since(30), since(60)] == [(3, False), (1, True), (0, True)]
     assert since(61) == (0, False)
+
+
+def since_ten_thirty(database: CatalogDatabase, *by: str) -> dict[Any, bool]:
+    """Whether each sum since half past ten is a lower bound; that of all has no key."""
+    report = _RecordSums(database, by, datetime(2026, 11, 2, 10, 30, tzinfo=UTC)).report()
+    groups = {tuple(group.key.values()): group.totals.at_least for group in report.groups}
+    return {(): report.totals.at_least, **groups}
+
+
+def unlisted(model: str | None = "claude-opus-4-1", ended: str | None = "2026-11-03T09:00:00Z") -> RecordRows:
+    """A run that began at ten, and whose document alone tells what it used."""
+    rows = metered("run-old", call(1, model=model, provider="anthropic"))
+    rows.usage = [(*row[: USAGE_COLUMNS.index("response")], *UNKNOWN) for row in rows.usage]
+    rows.record["ended"] = None if ended is None else as_time(ended)
+    rows.record["experiment"] = "old"
+    return rows
+
+
+def test_groups_of_a_sum_since_that_may_lack_calls_are_lower_bounds(database: CatalogDatabase) -> None:
+    later = [
+        call(number, model=model, provider="anthropic", timestamp=f"2026-11-0{day}T11:00:00Z")
+        for number, (model, day) in enumerate([("claude-opus-4-1", 2), (SONNET, 3), (SONNET, 4)])
+    ]
+    new = metered("run-new", *later)
+    new.record["experiment"] = "new"
+    put(database, new=new, old=unlisted())
+    opus, sonnet = ("claude-opus-4-1",), (SONNET,)
+    assert since_ten_thirty(database, "model") == {(): True, opus: True, sonnet: False}
+    days = {(f"2026-11-0{day}",): day < 4 for day in (2, 3, 4)}
+    assert since_ten_thirty(database, "day") == {(): True, **days}
+    assert since_ten_thirty(database, "month") == {(): True, ("2026-11",): True}
+    assert since_ten_thirty(database, "day", "model") == {
+        (): True,
+        ("2026-11-02", *opus): True,
+        ("2026-11-03", *sonnet): False,
+        ("2026-11-04", *sonnet): False,
+    }
+    assert since_ten_thirty(database, "experiment") == {(): True, ("new",): False}
+    put(database, old=unlisted(model=None))  # it may have called any
+    assert since_ten_thirty(database, "model") == {(): True, opus: True, sonnet: True}
+    put(database, old=unlisted(ended="2026-11-02T10:29:59Z"))
+    assert since_ten_thirty(database, "model") == {(): False, opus: False, sonnet: False}
+
+
+def test_an_open_run_that_lists_no_calls_may_have_more_since(database: CatalogDatabase) -> None:
+    rows = unlisted(ended=None)
+    rows.record |= {"is_open": 1, "status": "running"}
+    put(database, old=rows, new=metered("run-new", call(1, timestamp="2026-11-02T11:00:00Z")))
+    assert since_ten_thirty(database) == {(): True}
+    rows.record["status"] = "interrupted"
+    put(database, old=rows)
+    assert since_ten_thirty(database) == {(): False}
+
+
+def test_a_session_with_a_later_agent_may_have_more_of_an_earlier_one(database: CatalogDatabase) -> None:
+    document = earlier_document(0)
+    later = {**document["instances"][0], "instance_id": "late", "created_at": "2026-11-02T11:00:00Z"}
+    document["instances"] = [document["instances"][0] | {"created_at": "2026-11-02T10:00:00Z"}, later]
+    rows = session_rows(document)
+    rows.record |= {
+        "kind": SESSION,
+        "record_id": "s-1",
+        "is_open": 0,
+        "ended": as_time("2026-11-02T12:00:00Z"),
+    }
+    rows.usage = [
+        (*row[: USAGE_COLUMNS.index("at_least")], 0, *row[USAGE_COLUMNS.index("at_least") + 1 :])
+        for row in rows.usage
+    ]
+    put(database, session=rows)
+    assert since_ten_thirty(database) == {(): True}
+
+
+def test_a_provider_that_a_run_names_is_not_replaced_by_that_of_a_price(database: CatalogDatabase) -> None:
+    wire = call(1, response_id="msg_1", observer="meter", price_row={"provider": "anthropic"})
+    own = call(1, response_id="msg_1", observer="watch", provider="gateway")
+    put(database, outer=metered("run-1", wire), inner=metered("run-2", own, parent="run-1"))
+    groups = _RecordSums(database, ("provider",), None).report().groups
+    assert [(group.key, group.totals.calls) for group in groups] == [({"provider": "gateway"}, 1)]
+
+
+@pytest.mark.parametrize(
+    ("wire", "report", "calls"),
+    [
+        ({}, {}, 1),
+        ({"provider": "anthropic"}, {}, 1),
+        ({}, {"provider": "aws"}, 1),
+        ({"provider": "anthropic"}, {"provider": "anthropic"}, 1),
+        ({"provider": "anthropic"}, {"provider": "aws"}, 2),
+        ({"price_row": {"provider": "anthropic"}}, {"provider": "gateway"}, 1),
+        ({}, {"model": f"{SONNET}-20250929"}, 1),
+        ({}, {"model": "claude-opus-4-1"}, 2),
+        ({"cache_read": 3}, {}, 1),
+        ({}, {"reasoning": 3}, 1),
+        ({"cache_read": 3}, {"cache_read": 3}, 1),
+        ({"cache_read": 3}, {"cache_read": 0}, 2),
+        ({"reasoning": 0}, {"reasoning": 3}, 2),
+    ],
+)
+def test_a_report_of_a_call_around_the_meter_is_not_taken_for_one_of_the_wire(
+    database: CatalogDatabase, wire: Json, report: Json, calls: int
+) -> None:
+    """A program reports a call to another provider with `add_usage`; input and output are those of a metered one."""
+
+    def made(number: int, fields: Json, **more: Any) -> Json:
+        counts = {name: fields[name] for name in ("cache_read", "reasoning") if name in fields}
+        found = call(number) | {name: value for name, value in fields.items() if name not in counts} | more
+        return found | {"tokens": found["tokens"] | counts}
+
+    outer = metered("run-1", made(1, wire, response_id="msg_1", observer="meter"))
+    outer.record["provider"] = wire.get("provider")
+    own = made(1, report, timestamp="2026-11-02T10:01:00Z", token_source="given")  # noqa: S106 - no password
+    put(database, outer=outer, inner=metered("run-2", own, parent="run-1"))
+    assert sum(counted(database).values()) == calls

@@ -138,6 +138,22 @@ def test_an_unknown_price_is_not_zero(cli: Cli, tmp_path: Path) -> None:
     assert [line.split()[-1] for line in outcome.out.splitlines()[1:3]] == ["$0.0006", "unknown"]
 
 
+def test_a_price_that_is_missing_names_the_provider_that_the_file_names(cli: Cli, tmp_path: Path) -> None:
+    """A provider of one's own in Codex: a price of this name is needed, also for a model that another one sells."""
+    for number, provider in enumerate(["corp\x1b[2J", "team", "openai"]):
+        first = token_counts(100, 10, 20, 1)
+        path = tmp_path / f"sessions/2026/11/02/rollout-2026-11-02T10-00-00-t-{number}.jsonl"
+        write(path, meta(f"t-{number}", model_provider=provider), turn("gpt-5"), event(first, first))
+    claude(tmp_path / "claude", assistant("msg_2", model="claude-unheard-of"))
+    outcome = cli("costs", "--source", "codex", tmp_path)
+    assert outcome.code == 2
+    (warning,) = [line for line in outcome.err.splitlines() if line.startswith("Warning: the price")]
+    assert warning == "Warning: the price is unknown, or known only in part: gpt-5 of corp\\x1b[2J and team"
+    assert run(cli, "--source", "codex", tmp_path, code=2)["unpriced"] == ["gpt-5"]
+    outcome = cli("costs", "--source", TOOL, tmp_path / "claude")
+    assert "known only in part: claude-unheard-of\n" in outcome.err
+
+
 def test_prices_of_the_user_count_first(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = {
         "source": "us",

@@ -33,6 +33,7 @@ _AMONG = "IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
 
 _PLACE = {name: number for number, name in enumerate(USAGE_COLUMNS)}
 _FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning", "cost", "known_cost", "fresh")
+_FURTHER_COUNTS = ("cache_read", "cache_write", "reasoning")
 _OF_BEST = ("model", "provider", "token_source", "started", "witness")
 
 
@@ -140,10 +141,24 @@ class _Settlement:
         for one in found:
             if not _is_between(began, one.get("started"), row.get("started")):
                 continue
-            models = {one.get("model"), row.get("model")} - {None}
-            if one.get("response") not in taken and (len(models) < 2 or _is_version(models)):
+            if one.get("response") not in taken and not self._contradicts(row, one):
                 return one
         return None
+
+    def _contradicts(self, report: _UsageRow, call: _UsageRow) -> bool:
+        """Whether a report with the counts of a call of the wire is of another one, which went around the meter."""
+        models = {report.get("model"), call.get("model")} - {None}
+        if len(models) == 2 and not _is_version(models):
+            return True
+        pairs = [(report.get(name), call.get(name)) for name in _FURTHER_COUNTS]
+        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+            return True
+        providers = {report.get("provider"), call.get("provider")} - {None}
+        if len(providers) < 2:
+            return False
+        # That of the call may be the one of its price; where its run names it as well, its host did.
+        ((of_run,),) = self._database.rows("SELECT provider FROM records WHERE id = ?", (call.record,))
+        return bool(of_run == call.get("provider"))
 
     def _name_transcripts(self, new: set[int]) -> None:
         """Give calls of tools that write no id of the provider that of a call of the wire at the same time with the same counts."""
@@ -408,6 +423,8 @@ def _row_of_call(rows: Sequence[_UsageRow], call: SameCall) -> tuple[Any, ...]:
         zip(_FIGURES, call.figures, strict=True)
     )
     values |= {name: best.get(name) for name in _OF_BEST if best.get(name) is not None}
+    if owner.get("instance_id") is None and owner.get("provider") is not None:
+        values["provider"] = owner.get("provider")  # that of the best report may be the one of its price
     for name in ("response", "request", "client_session"):
         values[name] = next((row.get(name) for row in (best, *rows) if row.get(name) is not None), None)
     values["at_least"] = _at_least(call, by_place)

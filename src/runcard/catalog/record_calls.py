@@ -111,7 +111,7 @@ def _row(call: JsonObject, record: Row, agent: Sequence[Any]) -> UsageRow:
     started = as_time(call.get("timestamp"))
     instance_id, role, name = agent
     return (
-        *(instance_id, as_text(call.get("model")), as_text(call.get("provider")), 1),
+        *(instance_id, as_text(call.get("model")), _provider(call), 1),
         *(
             input_,
             output,
@@ -125,6 +125,14 @@ def _row(call: JsonObject, record: Row, agent: Sequence[Any]) -> UsageRow:
         fresh_input(input_, read, written, record),
         *(_listed_identity(call) if "response" in call else identity_of(call)),
     )
+
+
+def _provider(call: JsonObject) -> str | None:
+    """The provider of a call; of one that was observed at a host that is not known, that of its price."""
+    provider = as_text(call.get("provider"))
+    if provider is None and call.get("observer") is not None:
+        return as_text(as_object(call.get("price_row")).get("provider"))
+    return provider
 
 
 def written_tokens(tokens: JsonObject) -> int | None:

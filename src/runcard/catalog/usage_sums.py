@@ -37,6 +37,7 @@ _UNPRICED = (
     "u.cost IS NULL AND coalesce(u.input, u.output) IS NOT NULL AND coalesce(u.token_source, '') != 'partial'"
 )
 _STARTED = "u.started"
+_FUTURE = 253_402_214_400_000  # the last day of 9999, in milliseconds: the end of what is open
 _FROM = "FROM usage u"
 _RECORDS = "JOIN records r ON r.id = u.record"
 # A call of a session without labels has the experiment, the labels and the configuration of the innermost run that has it as well.
@@ -174,11 +175,15 @@ class _RunColumns(Columns):
 class _UsageQuestion:
     """The SQL that adds up usage, part by part."""
 
-    def __init__(self, by: Sequence[str], day: str | None, wanted: UsageFilter) -> None:
+    def __init__(
+        self, by: Sequence[str], day: str | None, wanted: UsageFilter, *, is_unlisted: bool = False
+    ) -> None:
+        """With `is_unlisted`, what may be missing: see `unlisted_calls`."""
         columns = _RunColumns("records")
         keys = [_dimension(columns, name) for name in by]
+        self._keys = keys
         self._groups = [*keys, day or "0", "u.token_source"]
-        where, parameters = _where(wanted)
+        where, parameters = _where_unlisted(wanted) if is_unlisted else _where(wanted)
         joins = [_RECORDS] if any("r." in key for key in keys) else []
         joins += [_RUNS, *columns.joins] if columns.joins or "q.experiment" in keys else []
         self._source = " ".join((_FROM, *joins, where))
@@ -189,6 +194,15 @@ class _UsageQuestion:
         figures = ", ".join(f"sum({one}), count({one})" for one in _FIGURES)
         names = ", ".join(str(number + 1) for number in range(len(self._groups)))
         return f"SELECT {', '.join(self._groups)}, count(*), sum(u.at_least), {figures} {self._source} GROUP BY {names}"
+
+    @property
+    def ends(self) -> str:
+        """The last end of a record, by the dimensions alone."""
+        end = f"max((SELECT coalesce(e.ended, {_FUTURE}) FROM records e WHERE e.id = u.record))"  # noqa: S608 - a number
+        names = ", ".join(str(number + 1) for number in range(len(self._keys)))
+        return f"SELECT {', '.join([*self._keys, end])} {self._source}" + (
+            f" GROUP BY {names}" if names else ""
+        )
 
     @property
     def each(self) -> str:
@@ -250,6 +264,14 @@ def _where(wanted: UsageFilter) -> tuple[str, list[object]]:
         conditions.append("u.record IN (SELECT CAST(value AS BIGINT) FROM json_each(?))")
         parameters.append(json.dumps(sorted(wanted.only)))
     return f"WHERE {' AND '.join(conditions)}", parameters
+
+
+def _where_unlisted(wanted: UsageFilter) -> tuple[str, list[object]]:
+    since = wanted.since
+    where, parameters = _where(wanted._replace(since=None, until=since))
+    is_later = "(ended >= ? OR (ended IS NULL AND is_open = 1 AND status = 'running'))"
+    records = f"SELECT id FROM records WHERE is_counted = 1 AND {is_later}"  # noqa: S608 - text of our own
+    return f"{where} AND u.witness IS NULL AND u.record IN ({records})", [*parameters, since]
 
 
 def expensive_sessions(
@@ -318,13 +340,21 @@ def unreadable_records(database: CatalogDatabase) -> list[tuple[str, str]]:
     return [(path, reason) for path, reason in database.query(f"{stores} UNION ALL {records} ORDER BY 1")]
 
 
-def has_begun_before(database: CatalogDatabase, since: int) -> bool:
-    """Whether a record without a list of its calls began before this time, and ended later: it may have called models since."""
-    sql = (
-        "SELECT 1 FROM records r JOIN usage u ON u.record = r.id WHERE r.is_counted = 1 AND r.last_usage < ? AND r.ended >= ? "
-        "AND u.counts = 1 AND u.witness IS NULL AND u.started < ? LIMIT 1"
-    )
-    return bool(database.rows(sql, (since, since, since)))
+class UnlistedCalls(NamedTuple):
+    """Usage of records without a list of their calls, that began before a time and ended later: some of it may be of later."""
+
+    key: tuple[str | None, ...]
+    end: int  # of the last of these records, in milliseconds
+
+
+def unlisted_calls(database: CatalogDatabase, by: Sequence[str], wanted: UsageFilter) -> list[UnlistedCalls]:
+    """What a sum since a time may lack, by these dimensions."""
+    if wanted.since is None or (by and not unlisted_calls(database, (), wanted)):
+        return []
+    question = _UsageQuestion(by, None, wanted, is_unlisted=True)
+    rows = database.rows(question.ends, question.parameters)
+    texts = ((*(None if value is None else _text(value) for value in row[:-1]), row[-1]) for row in rows)
+    return [UnlistedCalls(tuple(key), end) for *key, end in texts if end is not None]
 
 
 class ImportedRecord(NamedTuple):

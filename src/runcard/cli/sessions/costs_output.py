@@ -130,6 +130,15 @@ def print_csv(report: "CostReport | RecordCosts", by: tuple[str, ...]) -> None:
     say_text(csv_text([*by, *names], rows))
 
 
+def _unpriced(report: "CostReport | RecordCosts", files: "CostReport | None") -> list[str]:
+    """The models without a price, with the providers that session files name: a price is that of a provider."""
+    providers = {} if files is None else files.unpriced_providers
+    return [
+        f"{model} of {' and '.join(map(printable, providers[model]))}" if model in providers else model
+        for model in report.unpriced
+    ]
+
+
 def warn(report: "CostReport | RecordCosts", since: datetime | None) -> ExitCode:
     """Name what the figures lack; the exit code."""
     records, files = _parts(report)
@@ -138,7 +147,7 @@ def warn(report: "CostReport | RecordCosts", since: datetime | None) -> ExitCode
         is_incomplete = True
         complain(
             "Warning",
-            f"the price is unknown, or known only in part: {', '.join(report.unpriced)}",
+            f"the price is unknown, or known only in part: {', '.join(_unpriced(report, files))}",
             hint="add prices of your own: let the setting `prices`, or RUNCARD_PRICES, name a price file",
         )
     unread = [] if records is None else [(path, None, reason) for path, reason in records.unread]

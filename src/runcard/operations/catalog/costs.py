@@ -13,14 +13,15 @@ from runcard.catalog.call_identity import number_of
 from runcard.catalog.database import CatalogDatabase
 from runcard.catalog.usage_sums import (
     CountedRecords,
+    UnlistedCalls,
     UsageFacts,
     UsageFilter,
     UsageGroup,
     check_dimension,
     counted_records,
     expensive_sessions,
-    has_begun_before,
     imported_sessions,
+    unlisted_calls,
     unreadable_records,
     usage_facts,
     usage_sums,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_DAY = date(1970, 1, 1)
+_OF_CALLS = ("model", "provider")  # dimensions that a record may have several values of
 _LAST_DAY = (date.max - _FIRST_DAY).days
 
 
@@ -261,8 +263,9 @@ class _RecordSums:
             groups.setdefault(self._key(usage), CostTotals()).add_usage(usage)
             if shown is wanted:
                 totals.add_usage(usage)
-        if self.start is not None and has_begun_before(self._database, self.start):
-            totals.at_least = totals.has_more = True
+        for unlisted in unlisted_calls(self._database, self._texts, wanted):
+            for one in (totals, *(group for key, group in groups.items() if self._may_have(key, unlisted))):
+                one.at_least = one.has_more = True
         unread = [UnreadRecord(*row) for row in unreadable_records(self._database)]
         facts = usage_facts(self._database, wanted)
         ordered, fewer = most_expensive(_groups(groups, self._by), limit)
@@ -281,6 +284,22 @@ class _RecordSums:
     def _sums(self, wanted: UsageFilter) -> Iterable[UsageGroup]:
         by_time = len(self._texts) < len(self._by)
         return usage_sums(self._database, self._texts, wanted, by_time=by_time)
+
+    def _may_have(self, key: Key, unlisted: UnlistedCalls) -> bool:
+        """Whether calls that are not listed may belong to a group. A record that names no model may have called any."""
+        texts = dict(zip(self._texts, unlisted.key, strict=True))
+        times = [
+            datetime.fromtimestamp(time / 1000).astimezone().date()
+            for time in (self.start or 0, unlisted.end)
+        ]
+        for name, value in zip(self._by, key, strict=True):
+            if name not in texts:
+                first, last = (date_key(name, time) for time in times)
+                if value is None or not first <= value <= last:
+                    return False
+            elif texts[name] != value and not (texts[name] is None and name in _OF_CALLS):
+                return False
+        return True
 
     def _key(self, usage: UsageGroup) -> Key:
         texts = dict(zip(self._texts, usage.key, strict=True))

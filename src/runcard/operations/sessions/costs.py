@@ -5,7 +5,7 @@ A total from session files is always "at least": some calls are in no file.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -51,6 +51,9 @@ class CostReport:
     unknown_types: dict[str, int]
     undated: int = 0  # calls without a time that were left out, because only those since a time count
     more_groups: int = 0  # that a limit leaves out
+    unpriced_providers: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # that files name, by model without a price
 
     @property
     def not_written(self) -> dict[str, tuple[str, ...]]:
@@ -174,12 +177,13 @@ class _GroupedCalls:
 
     def report(self, tools: tuple[str, ...], files: int) -> CostReport:
         groups: dict[Key, CostTotals] = {}
-        totals, unpriced, rows = CostTotals(at_least=True), set(), {}
+        totals, unpriced, rows = CostTotals(at_least=True), dict[str, set[str]](), {}
         for key, sums, charge in self._sums.charges():
             if charge.row is not None:
                 rows[repr(charge.row)] = charge.row
             if not charge.has_price:
-                unpriced.add(_masked(sums.kind.model) or "unknown")
+                providers = unpriced.setdefault(_masked(sums.kind.model) or "unknown", set())
+                providers |= {_masked(sums.kind.provider) or ""} if charge.row is None else set()
             totals.add(sums, charge)
             groups.setdefault(key, CostTotals()).add(sums, charge)
         found = [
@@ -188,7 +192,19 @@ class _GroupedCalls:
         ]
         ordered = in_order(found, self._by)
         prices = [rows[name] for name in sorted(rows)]
-        return CostReport(tools, files, totals, ordered, sorted(unpriced), prices, [], {}, self._undated)
+        named = {model: sorted(unpriced[model] - {""}) for model in unpriced if unpriced[model] - {""}}
+        return CostReport(
+            tools,
+            files,
+            totals,
+            ordered,
+            sorted(unpriced),
+            prices,
+            [],
+            {},
+            self._undated,
+            unpriced_providers=named,
+        )
 
 
 def _masked(name: str | None) -> str | None:
