@@ -203,7 +203,12 @@ def report(store: Store, authorities: str | None) -> Iterator[str]:
     yield from (f"Warning: {text}" for text in store.warnings)
     entries = sum(map(len, store.ledgers.values()))
     times = "" if authorities or not anchors else ", whose time-stamps are not checked"
-    yield f"{entries} entries about {len(store.records)} records, {anchors} anchors{times}"
+    about = f"{counted(entries, 'entry', 'entries')} about {counted(len(store.records), 'record', 'records')}"
+    yield f"{about}, {counted(anchors, 'anchor', 'anchors')}{times}"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@
 #   3. these are the digests of the files;
 #   4. what was time-stamped is metadata.json, or the first lines of metadata.json.sig: the signatures that existed then.
 # It refuses what it cannot read exactly, good or not: runs with amendments or links, file names with control characters or
-# backslashes, statements in another layout than runcard's, several time-stamps. Not checked: the journal, and keys that the file of
-# signers limits to a time. `runcard verify` checks all of this.
+# backslashes, statements in another layout than runcard's, several time-stamps, and those of authorities whose certificate has
+# expired since. Not checked: the journal, and keys that the file of signers limits to a time. `runcard verify` checks all of this.
 set -eu
 export LC_ALL=C
 unset CDPATH
@@ -146,7 +146,11 @@ check_time() {
         if [ "$lines" -eq 0 ]; then cat metadata.json; else head -n "$lines" metadata.json.sig; fi > "$work/head"
         if openssl ts -verify -data "$work/head" -in "$reply" -CAfile "$authorities" > "$work/said" 2>&1; then
             printf 'time-stamped %s: %s\n' "$(sed -n 's/^Time stamp: //p' "$work/reply")" \
-                "$([ "$lines" -eq 0 ] && echo "the run, without its signatures" || echo "the run and its signatures 1 to $lines")"
+                "$(case $lines in
+                    0) echo "the run, without its signatures" ;;
+                    1) echo "the run and its first signature" ;;
+                    *) echo "the run and its signatures 1 to $lines" ;;
+                esac)"
             return
         fi
         lines=$((lines + 1))

@@ -113,6 +113,23 @@ def test_time_stamped_records(
     assert cli("verify", "--tsa-certs", stranger.root, run).code == 1
 
 
+def text_of(*command: str | Path) -> str:
+    return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_the_programs_count_one_and_many(cli: Cli, run: Path, signers: Path, authority: Authority) -> None:
+    check_store = (sys.executable, "-B", EXAMPLES / "check_store.py", run.parent)
+    assert text_of(*check_store) == "1 entry about 1 record, 0 anchors\n"
+    sign(cli, run)
+    assert stamp_by_files(cli, authority, run).code == 0
+    check = ("sh", SCRIPT, run, signers, authority.root)
+    assert ": the run and its first signature\n" in text_of(*check)
+    (run / "metadata.json.tsr").unlink()
+    assert cli("sign", run, "--key", "bob").code == 0
+    assert stamp_by_files(cli, authority, run).code == 0
+    assert ": the run and its signatures 1 to 2\n" in text_of(*check)
+
+
 def test_a_time_stamp_of_other_signatures(cli: Cli, run: Path, signers: Path, authority: Authority) -> None:
     """Time-stamps of one record do not count for another, nor do several, which `openssl` reads only the first of."""
     sign(cli, run)
