@@ -106,6 +106,8 @@ OBEYED = [
     "sitecustomize.py",
     "conftest.py",
     "package.json",
+    "bunfig.toml",
+    "uv.toml",
     "setup.cfg",
 ]
 
