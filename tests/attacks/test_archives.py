@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import runcard as library
 from attacks.archive_parts import MEMORY, foreign_archive, gzipped, headers, link, member
 from attacks.command_server import runcard
 
@@ -316,3 +317,20 @@ def test_a_member_below_a_link_is_refused_before_anything_is_written(made: Path,
         assert done.returncode == 1
         assert "is in the place of a folder" in done.stderr
     assert os.listdir(tmp_path) == ["x.tar.gz"]
+
+
+def test_a_record_whose_paths_no_archive_may_have_is_left_alone_with_a_reason(here: Path) -> None:
+    with library.record(here / "outputs", strict=True) as run:
+        place = os.open(run.path, os.O_RDONLY)
+        for _ in range(70):
+            os.mkdir("d" * 240, dir_fd=place)
+            inner = os.open("d" * 240, os.O_RDONLY, dir_fd=place)
+            os.close(place)
+            place = inner
+        os.close(place)
+    done = runcard(here, "archive", run.path)
+    assert (done.returncode, run.path.exists()) == (1, True)
+    assert "a path in the record is longer than 16,384 characters" in done.stderr
+    assert list(here.glob("outputs/archive/*/*")) == []
+    assert runcard(here, "verify", "outputs").returncode == 0
+    assert runcard(here, "rm", run.path, "--yes").returncode == 0

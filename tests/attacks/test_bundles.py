@@ -107,6 +107,8 @@ OBEYED = [
     "sitecustomize.py",
     "conftest.py",
     "package.json",
+    "bunfig.toml",
+    "uv.toml",
     "setup.cfg",
 ]
 

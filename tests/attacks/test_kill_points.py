@@ -48,7 +48,8 @@ def paths_in(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name == "rm of both" else pytest.param(name, marks=pytest.mark.long) for name in COMMANDS]
+    "name",
+    [name if name == "rm of both" else pytest.param(name, marks=pytest.mark.long) for name in COMMANDS],
 )
 def test_a_killed_command_is_finished_by_itself(here: Path, template: Path, name: str) -> None:
     named = dict(zip(("run", "archived", "both"), (template / "names").read_text().split(), strict=True))

@@ -16,7 +16,6 @@ from runcard.store.archives.unpack import write_with_holes
 from runcard.store.find_record import open_archive
 
 
-
 def extract(
     archive: str | os.PathLike[str], paths: Iterable[str], output: str | os.PathLike[str] = "."
 ) -> Iterator[str]:
@@ -117,16 +116,16 @@ class _Extraction:
             descriptor, temporary = create_temporary(folder, name, 0o600 | file.member.mode & 0o777)
             try:
                 try:
-                    digest = _filled(descriptor, file)
+                    is_good = expected in {None, _filled(descriptor, file)}
                 finally:
                     os.close(descriptor)
-                if expected not in {None, digest}:
-                    raise self._record.damaged(file.path)
-                rename_noreplace(temporary, name, folder)
-            except BaseException:
-                with suppress(FileNotFoundError):  # an interrupt can come just after the rename
+                if is_good:
+                    rename_noreplace(temporary, name, folder)
+            finally:
+                with suppress(FileNotFoundError):  # it has its name
                     os.unlink(temporary, dir_fd=folder)
-                raise
+        if not is_good:
+            raise self._record.damaged(file.path)
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
+from runcard.files import FileKind, decode_name, encode_name, failure, printable, short_path, walk
 from runcard.parallel.progress import Progress, file_counter
 from runcard.parallel.worker import DirectoryCursor
 from runcard.store import layout
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
+from runcard.store.archives.limits import LONGEST_PATH
 from runcard.store.archives.tar import TarMember
 
 _PADDING = bytes(tar.BLOCK)
@@ -71,12 +72,15 @@ class _Packing:
     def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
         self._top, self._name, self._writer, self._counter = top, name, writer, file_counter(progress)
         self._folder = DirectoryCursor(top)
+        self._longest = LONGEST_PATH - len(decode_name(name)) - 1
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
         self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
     def add(self, path: str, kind: FileKind) -> None:
+        if len(path) > self._longest:
+            raise _too_long(path)
         raw = encode_name(path)
         while self._waiting and self._waiting[0][0] < raw:
             self._add_directory(*heappop(self._waiting))
@@ -166,6 +170,13 @@ class _Packing:
         if self._parts:
             self._writer.add(b"".join(self._parts), self._first)
         self._parts, self._filled, self._first = [], 0, NO_HEADER
+
+
+def _too_long(path: str) -> StoreError:
+    return StoreError(
+        f"a path in the record is longer than {LONGEST_PATH:,} characters, which no archive may have: {printable(path[:80])}…",
+        hint="the record was left alone; keep it as a directory",
+    )
 
 
 def _unsteady(path: str) -> StoreError:

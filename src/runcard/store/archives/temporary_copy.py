@@ -34,7 +34,9 @@ def check_name(record: ArchivedRecord, *, is_named: bool = False) -> None:
     """
     if record.name == layout.archived_name(record.path) or (is_named and start_in(record.name) is not None):
         return
-    renamed = f"to restore it under that name, rename the archive to {shell_word(record.name + layout.PACKED)}"
+    renamed = (
+        f"to restore it under that name, rename the archive to {shell_word(record.name + layout.PACKED)}"
+    )
     raise StoreError(
         f"{printable(record.path)} holds a record of another name, {printable(record.name)}",
         hint=renamed if is_named else _to_directory(record),
