@@ -24,6 +24,7 @@ import pytest
 from runcard.cli.verbosity import reset_verbosity
 from runcard.masking.user_patterns import use_patterns
 from runcard.recording.heartbeat import HEARTBEAT
+from runcard.store.runs import config_file
 from waiting import is_true_within
 
 _GRACE = 10.0  # seconds for what is ending when a test ends
@@ -90,6 +91,8 @@ def _own_folder(_folders_of_worker: Path, request: pytest.FixtureRequest) -> Ite
     temporary = folder / "tmp"
     with pytest.MonkeyPatch.context() as patch:
         set_temporary_folder(patch, temporary)
+        # What somebody's killed runs left in the folders of the machine is not looked at.
+        patch.setattr(config_file, "_TEMPORARY", (str(temporary),))
         yield folder
     reset_verbosity()  # of a command in this process
     use_patterns(())
