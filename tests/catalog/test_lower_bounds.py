@@ -384,7 +384,8 @@ def since_ten_thirty(database: CatalogDatabase, *by: str) -> dict[Any, bool]:
     """Whether each sum since half past ten is a lower bound; that of all has no key."""
     report = _RecordSums(database, by, datetime(2026, 11, 2, 10, 30, tzinfo=UTC)).report()
     groups = {tuple(group.key.values()): group.totals.at_least for group in report.groups}
-    return {(): report.totals.at_least, **groups}
+    all_of_them: dict[Any, bool] = {(): report.totals.at_least}
+    return all_of_them | groups
 
 
 def unlisted(model: str | None = "claude-opus-4-1", ended: str | None = "2026-11-03T09:00:00Z") -> RecordRows:
