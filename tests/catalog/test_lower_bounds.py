@@ -384,8 +384,7 @@ def since_ten_thirty(database: CatalogDatabase, *by: str) -> dict[Any, bool]:
     """Whether each sum since half past ten is a lower bound; that of all has no key."""
     report = _RecordSums(database, by, datetime(2026, 11, 2, 10, 30, tzinfo=UTC)).report()
     groups = {tuple(group.key.values()): group.totals.at_least for group in report.groups}
-    all_of_them: dict[Any, bool] = {(): report.totals.at_least}
-    return all_of_them | groups
+    return {(): report.totals.at_least, **groups}
 
 
 def unlisted(model: str | None = "claude-opus-4-1", ended: str | None = "2026-11-03T09:00:00Z") -> RecordRows:
@@ -410,12 +409,9 @@ def test_groups_of_a_sum_since_that_may_lack_calls_are_lower_bounds(database: Ca
     days = {(f"2026-11-0{day}",): day < 4 for day in (2, 3, 4)}
     assert since_ten_thirty(database, "day") == {(): True, **days}
     assert since_ten_thirty(database, "month") == {(): True, ("2026-11",): True}
-    assert since_ten_thirty(database, "day", "model") == {
-        (): True,
-        ("2026-11-02", *opus): True,
-        ("2026-11-03", *sonnet): False,
-        ("2026-11-04", *sonnet): False,
-    }
+    pairs: dict[Any, bool] = {("2026-11-02", *opus): True, ("2026-11-03", *sonnet): False}
+    pairs |= {("2026-11-04", *sonnet): False, (): True}
+    assert since_ten_thirty(database, "day", "model") == pairs
     assert since_ten_thirty(database, "experiment") == {(): True, ("new",): False}
     put(database, old=unlisted(model=None))  # it may have called any
     assert since_ten_thirty(database, "model") == {(): True, opus: True, sonnet: True}
