@@ -522,15 +522,12 @@ def test_groups_of_a_sum_since_that_may_lack_calls_are_lower_bounds(database: Ca
     put(database, new=new, old=unlisted())
     opus, sonnet = ("claude-opus-4-1",), (SONNET,)
     assert since_ten_thirty(database, "model") == {(): True, opus: True, sonnet: False}
-    days = {(f"2026-11-0{day}",): day < 4 for day in (2, 3, 4)}
-    assert since_ten_thirty(database, "day") == {(): True, **days}
+    days: dict[Any, bool] = {(f"2026-11-0{day}",): day < 4 for day in (2, 3, 4)}
+    assert since_ten_thirty(database, "day") == days | {(): True}
     assert since_ten_thirty(database, "month") == {(): True, ("2026-11",): True}
-    assert since_ten_thirty(database, "day", "model") == {
-        (): True,
-        ("2026-11-02", *opus): True,
-        ("2026-11-03", *sonnet): False,
-        ("2026-11-04", *sonnet): False,
-    }
+    pairs: dict[Any, bool] = {("2026-11-02", *opus): True, ("2026-11-03", *sonnet): False}
+    pairs |= {("2026-11-04", *sonnet): False, (): True}
+    assert since_ten_thirty(database, "day", "model") == pairs
     assert since_ten_thirty(database, "experiment") == {(): True, ("new",): False}
     put(database, old=unlisted(model=None))  # it may have called any
     assert since_ten_thirty(database, "model") == {(): True, opus: True, sonnet: True}

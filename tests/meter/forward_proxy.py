@@ -77,7 +77,8 @@ class _ProxyHandler(BaseHTTPRequestHandler):
         with suppress(OSError):
             while data := self.rfile.read1(65536):
                 upstream.sendall(data)
-            upstream.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            upstream.shutdown(socket.SHUT_WR)  # after a reset as well
 
     def log_message(self, *_: object) -> None:
         """Without a line on stderr for each request."""

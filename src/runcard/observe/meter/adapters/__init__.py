@@ -232,7 +232,7 @@ def without_variables(
     """The environment without variables that were set, but for those that have another value now; `before` has those in their place."""
     changed = {name for name, value in is_set.items() if environment.get(name) == value}
     return {
-        name: before.get(name, value)
+        name: before[name] if name in changed else value
         for name, value in environment.items()
         if name not in changed or name in before
     }
