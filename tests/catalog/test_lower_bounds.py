@@ -417,7 +417,7 @@ def test_a_run_whose_journal_lost_a_call(database: CatalogDatabase) -> None:
 
 def test_a_report_without_an_id_beside_one_with_it(database: CatalogDatabase) -> None:
     """The relay saw one call with these counts."""
-    nameless = call(1, **{"token_source": "given"})
+    nameless = call(1) | {"token_source": "given"}
     inner = metered("run-2", call(1, response_id="msg_1", observer="watch"), nameless, parent="run-1")
     put(database, outer=metered("run-1", on_wire(1, None)), inner=inner)
     assert input_and_bounds(database) == [(11, 0)]

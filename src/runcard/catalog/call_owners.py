@@ -222,9 +222,10 @@ class _Settlement:
         """
         self._remove_rows(self._rows("u.number < 0 AND u.response IS NULL AND u.request IS NULL", []))
         sql = (
-            "SELECT DISTINCT r.id FROM records r JOIN usage u ON u.record = r.id WHERE r.kind = ? AND r.is_copy = 0 "
-            "AND u.response IS NULL AND u.request IS NULL AND u.client_session IS NULL AND u.number >= 0 "
-            "AND EXISTS (SELECT 1 FROM relations x WHERE (x.record = r.id AND x.type = 'parent') OR x.other_id = r.record_id)"
+            "SELECT r.id FROM (SELECT record AS id FROM relations WHERE type = 'parent' UNION "
+            "SELECT n.id FROM relations x JOIN records n ON n.record_id = x.other_id) near JOIN records r ON r.id = near.id "
+            "WHERE r.kind = ? AND r.is_copy = 0 AND EXISTS (SELECT 1 FROM usage u WHERE u.record = r.id "
+            "AND u.response IS NULL AND u.request IS NULL AND u.client_session IS NULL AND u.number >= 0) ORDER BY 1"
         )
         records = [record for (record,) in self._database.rows(sql, (RUN,))]
         found: dict[tuple[int, int], _UsageRow] = {}
