@@ -337,6 +337,9 @@ def test_a_forked_session_has_the_calls_of_the_one_before(database: CatalogDatab
     )  # one of the ids alone may be that of another call
     put(database, fork=session_of(without, name="s-2"), session=session_of(listed(2)))
     assert sorted(row[0] for row in input_and_bounds(database)) == [11, 11, 12]
+    put(database, run=metered("run-1", on_wire(1), wire[1]))
+    assert sorted(row[0] for row in input_and_bounds(database)) == [11, 11, 12]
+    put(database, run=metered("run-1", *wire))
     other = call(4, **{key: value for key, value in listed(1).items() if key in {"response", "request"}})
     put(database, fork=session_of(other, name="s-2"))
     assert sorted(row[0] for row in input_and_bounds(database)) == [11, 12, 14]
@@ -490,6 +493,9 @@ def test_a_call_of_a_session_stays_in_the_experiment_of_its_run(database: Catalo
     assert by("experiment", "tool") == {("ex", "claude-code"): 2, (None, None): 1}
     assert by("experiment") == {("ex",): 2, (None,): 1}
     assert by("label.team", "month") == {("a", "2026-11"): 2, (None, "2026-11"): 1}
+    view = "SELECT experiment, substr(started, 1, 19) FROM v1_counted_usage ORDER BY 2"
+    times = [f"2026-11-02T10:00:0{number}" for number in (1, 2, 3)]
+    assert database.rows(view) == list(zip(("ex", "ex", None), times, strict=True))
     session.facts = {"label.team": (None, "of the session")}
     put(database, session=session)
     assert by("label.team") == {("of the session",): 2, (None,): 1}
