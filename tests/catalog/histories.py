@@ -376,9 +376,7 @@ class History:
         self._database.remove(store, self._known(store))
 
     def _known(self, store: int) -> list[str]:
-        return [
-            name for (name,) in self._database.rows("SELECT name FROM records WHERE store = ?", (store,))
-        ]
+        return [name for (name,) in self._database.rows("SELECT name FROM records WHERE store = ?", (store,))]
 
     def store_all(self) -> None:
         """Bring the catalog up to date, as commands do: records that changed are put again, others are removed."""
@@ -396,19 +394,14 @@ class History:
         names = [
             name
             for name in own
-            if name not in known
-            or name in runs
-            or name.startswith("session")
-            or self.random.random() < 0.7
+            if name not in known or name in runs or name.startswith("session") or self.random.random() < 0.7
         ]
         self.random.shuffle(names)
         places = [self._place(name) for name in names]
         for start in range(0, len(places), 3):
             some = places[start : start + 3]
             first = self._database.take_numbers(len(some))
-            self._database.put(
-                store, table_rows(store, first, some, lambda place: self._places[place.name])
-            )
+            self._database.put(store, table_rows(store, first, some, lambda place: self._places[place.name]))
             if self.random.random() < 0.3:
                 self._database.settle()
 

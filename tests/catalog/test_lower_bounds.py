@@ -334,9 +334,14 @@ def test_a_forked_session_has_the_calls_of_the_one_before(database: CatalogDatab
     put(database, run=metered("run-1", *wire), session=session_of(*map(listed, (1, 2))))
     put(database, fork=session_of(*map(listed, (1, 2, 3)), name="s-2"))
     assert sorted(row[0] for row in input_and_bounds(database)) == [11, 12, 13]
-    without = call(1, response=short_digest("msg_1").hex())  # one of the ids alone may be that of another call
+    without = call(
+        1, response=short_digest("msg_1").hex()
+    )  # one of the ids alone may be that of another call
     put(database, fork=session_of(without, name="s-2"), session=session_of(listed(2)))
     assert sorted(row[0] for row in input_and_bounds(database)) == [11, 11, 12]
+    put(database, run=metered("run-1", on_wire(1), wire[1]))
+    assert sorted(row[0] for row in input_and_bounds(database)) == [11, 11, 12]
+    put(database, run=metered("run-1", *wire))
     other = call(4, **{key: value for key, value in listed(1).items() if key in {"response", "request"}})
     put(database, fork=session_of(other, name="s-2"))
     assert sorted(row[0] for row in input_and_bounds(database)) == [11, 12, 14]
@@ -379,16 +384,45 @@ def test_totals_that_a_program_in_a_metered_run_stated(database: CatalogDatabase
     later = [on_wire(number) | {"timestamp": f"2026-11-02T11:00:0{number}Z"} for number in (1, 2)]
     put(database, outer=metered("run-1", *later))  # not those of the program
     assert sums()[1:] == (63, 3, 0)
-    put(database, outer=outer, other=metered("run-3", call(1, response_id="msg_1"), call(2, response_id="msg_2"), parent="run-1"))
+    put(
+        database,
+        outer=outer,
+        other=metered("run-3", call(1, response_id="msg_1"), call(2, response_id="msg_2"), parent="run-1"),
+    )
     assert sums()[1:] == (63, 3, 0)  # they are those of another program
     database.remove(1, ["outer", "other"])
     database.settle()
     assert sums() == (None, 40, 2, 0)
 
 
+def test_a_run_whose_journal_lost_a_call(database: CatalogDatabase) -> None:
+    """A redaction took the ids: the calls that others have count, and the rest of the document, which may be the same."""
+
+    def redacted() -> RecordRows:
+        rows = metered("run-1", *map(on_wire, (1, 2, 3)))
+        rows.usage = [(*usage[:-4], *UNKNOWN) for usage in rows.usage]
+        return rows
+
+    def sums() -> list[tuple[int, int]]:
+        return database.rows("SELECT sum(input), max(at_least) FROM usage WHERE counts = 1")
+
+    put(database, outer=redacted())
+    assert sums() == [(36, 0)]
+    inner = metered("run-2", call(1, response_id="msg_1", observer="watch"), parent="run-1")
+    put(database, inner=inner)
+    assert sums() == [(36, 1)]
+    session = session_of(call(2, response=short_digest("msg_2").hex()))
+    session.relations = [("run", "run-1", None, 1)]
+    put(database, session=session)
+    assert sums() == [(36, 1)]
+    database.remove(1, ["inner", "session"])
+    database.settle()
+    assert sums() == [(36, 0)]
+
+
 def test_a_report_without_an_id_beside_one_with_it(database: CatalogDatabase) -> None:
     """The relay saw one call with these counts."""
-    nameless = call(1, token_source="given")
+    nameless = call(1) | {"token_source": "given"}
     inner = metered("run-2", call(1, response_id="msg_1", observer="watch"), nameless, parent="run-1")
     put(database, outer=metered("run-1", on_wire(1, None)), inner=inner)
     assert input_and_bounds(database) == [(11, 0)]
@@ -461,6 +495,9 @@ def test_a_call_of_a_session_stays_in_the_experiment_of_its_run(database: Catalo
     assert by("experiment", "tool") == {("ex", "claude-code"): 2, (None, None): 1}
     assert by("experiment") == {("ex",): 2, (None,): 1}
     assert by("label.team", "month") == {("a", "2026-11"): 2, (None, "2026-11"): 1}
+    view = "SELECT experiment, substr(started, 1, 19) FROM v1_counted_usage ORDER BY 2"
+    times = [f"2026-11-02T10:00:0{number}" for number in (1, 2, 3)]
+    assert database.rows(view) == list(zip(("ex", "ex", None), times, strict=True))
     session.facts = {"label.team": (None, "of the session")}
     put(database, session=session)
     assert by("label.team") == {("of the session",): 2, (None,): 1}

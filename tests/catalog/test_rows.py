@@ -53,7 +53,7 @@ def check_rows(rows: RecordRows) -> None:
         marks = ", ".join("?" * len(columns))
         connection.executemany(
             f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
-            some[table],
+            some.get(table, []),
         )
 
 

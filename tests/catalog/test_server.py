@@ -245,9 +245,8 @@ def test_a_role_that_only_reads(
     server.execute(f"DROP SCHEMA {SCHEMA} CASCADE; DROP OWNED BY runcard_reader; DROP ROLE runcard_reader")
 
 
-def test_a_role_that_may_not_read(
-    cli: Cli, project: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("project")
+def test_a_role_that_may_not_read(cli: Cli, server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert total(cli) == 1
     server.execute("DROP ROLE IF EXISTS runcard_stranger")
     server.execute("CREATE ROLE runcard_stranger LOGIN")

@@ -190,7 +190,9 @@ def test_a_row_that_another_program_wrote_is_an_error_with_a_way_out(
     for number in range(1, 9):
         database.put(1, rows_of(number, document(Random(number))))  # noqa: S311
     columns = ", ".join(TOTAL_COLUMNS)
-    of_one = f"SELECT dimension, value, slot, model, token_source, CAST(? AS TEXT), {columns} FROM usage_totals"
+    of_one = (
+        f"SELECT dimension, value, slot, model, token_source, CAST(? AS TEXT), {columns} FROM usage_totals"  # noqa: S608
+    )
     database.query(f"INSERT INTO usage_totals {of_one} WHERE dimension = 'mixes' LIMIT 1", (mix,))
     with pytest.raises(CatalogError, match="cannot be read") as caught:
         list(usage_sums(database, ("role", "agent"), UsageFilter(), by_time=False))

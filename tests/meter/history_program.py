@@ -58,7 +58,7 @@ def watched(model: str) -> None:
     client.messages.create(model=model, max_tokens=9, messages=[{"role": "user", "content": "fox"}])
 
 
-def play(steps: list[Any], run: Any = None) -> None:  # noqa: ANN401 - a run, or None
+def play(steps: list[Any], run: Any = None) -> None:
     for kind, *arguments in steps:
         if kind == "call":
             call(arguments[0], {})

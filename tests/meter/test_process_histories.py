@@ -24,7 +24,11 @@ from runcard.local_http.listener import HttpListener, listen
 from runcard.web.app import make_app
 
 PROGRAM = Path(__file__).with_name("history_program.py")
-MODELS = {"claude-sonnet-4-5": (3, 15, "0.3", "3.75", 6), "claude-haiku-4-5": (1, 5, "0.1", "1.25", 2)}
+# Dollars for a million tokens: input, output, cache read, and written for 5 minutes and for an hour.
+MODELS = {
+    "claude-sonnet-4-5": ("3", "15", "0.3", "3.75", "6"),
+    "claude-haiku-4-5": ("1", "5", "0.1", "1.25", "2"),
+}
 TIMES = ("day", "week", "month")
 DIMENSIONS = (
     *("model", "provider", "experiment", "branch", "role", "agent", "session", "tool", "project", "host"),
@@ -168,9 +172,7 @@ def rearrange(random: Random, cli: Cli) -> None:
         assert cli("index", "copies").code == 0
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 50))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 50))])
 def test_every_command_says_what_the_upstream_sent(
     upstream: ScriptedUpstream,
     tmp_path: Path,

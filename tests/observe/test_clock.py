@@ -1,5 +1,8 @@
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +37,12 @@ def test_a_wall_clock_that_jumps_back_changes_nothing() -> None:
     assert abs(clock.now() - datetime(2026, 11, 15, 10, 17, 15, 456_000, tzinfo=UTC)) < timedelta(
         milliseconds=1
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the name of this clock on Linux")
+def test_it_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 5.0}.__getitem__)
+    assert Clock().elapsed() == 0
 
 
 def test_a_monotonic_clock_that_is_none_gives_no_negative_duration() -> None:

@@ -76,7 +76,10 @@ def test_a_record_that_lists_no_calls_and_began_before_the_month_makes_it_a_lowe
     record_run()
     assert place.is_dir()
     spent = page.get("/home/spend").text
-    assert (spent.count("≥\N{NO-BREAK SPACE}$0.0165"), spent.count("≥\N{NO-BREAK SPACE}2 model calls")) == (3, 3)
+    assert (spent.count("≥\N{NO-BREAK SPACE}$0.0165"), spent.count("≥\N{NO-BREAK SPACE}2 model calls")) == (
+        3,
+        3,
+    )
 
 
 def test_the_budget_is_compared_with_the_month(place: Path, listener: HttpListener) -> None:

@@ -31,6 +31,9 @@ _COUNTED, _ELSEWHERE, _IN_SESSION = (
 _WITHOUT_IDS = ("gemini", "opencode")  # tools whose files do not have the ids of the provider
 _AMONG = "IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
 
+_IN_SPAN = "coalesce(u.started, 0) BETWEEN ? AND ?"
+_LATEST = 2**62  # later than any time
+
 _PLACE = {name: number for number, name in enumerate(USAGE_COLUMNS)}
 _FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning", "cost", "known_cost", "fresh")
 _FURTHER_COUNTS = ("cache_read", "cache_write", "reasoning")
@@ -228,22 +231,31 @@ class _Settlement:
     # Usage without ids that a relay saw
 
     def _behind_relays(self) -> dict[tuple[int, int], _UsageRow]:
-        """The usage without ids of runs in metered runs, where the calls of the relay count; what is more than those counts beside them."""
+        """The usage without ids of runs whose calls others have; what is more than those counts beside them, as a lower bound.
+
+        A program in a metered run stated totals, or calls were taken out of the journal of a run.
+        """
         self._remove_rows(self._rows("u.number < 0 AND u.response IS NULL AND u.request IS NULL", []))
         sql = (
-            "SELECT DISTINCT x.record FROM relations x JOIN records r ON r.id = x.record JOIN usage u ON u.record = x.record "
-            "WHERE x.type = 'parent' AND r.kind = ? AND r.is_copy = 0 AND u.response IS NULL AND u.request IS NULL "
-            "AND u.client_session IS NULL"
+            "SELECT r.id FROM (SELECT record AS id FROM relations WHERE type = 'parent' UNION "
+            "SELECT n.id FROM relations x JOIN records n ON n.record_id = x.other_id) near JOIN records r ON r.id = near.id "
+            "WHERE r.kind = ? AND r.is_copy = 0 AND EXISTS (SELECT 1 FROM usage u WHERE u.record = r.id "
+            "AND u.response IS NULL AND u.request IS NULL AND u.client_session IS NULL AND u.number >= 0) ORDER BY 1"
         )
         records = [record for (record,) in self._database.rows(sql, (RUN,))]
-        lineage = RecordLineage(self._database) if records else None
         found: dict[tuple[int, int], _UsageRow] = {}
+        if not records:
+            return found
+        lineage = RecordLineage(self._database)
         for record in records:
-            above = lineage.above(record) if lineage is not None else []
+            above = lineage.above(record)
             own = self._rows("u.record = ? AND u.number >= 0", [record])
             found |= {row.place: row for row in own if self._is_repeated(row, own, above)}
             totals = [row for row in own if row.get("witness") is None]
-            if totals and (seen := self._seen_only_by(above, record)):
+            seen = self._seen_only_by(above, record) if totals else []
+            if not seen and any(row.get("calls") for row in totals):
+                seen = self._seen_by(lineage.relatives(record), record)
+            if seen:
                 found |= {row.place: row for row in totals}
                 self._count_rest(totals, seen)
         return found
@@ -262,13 +274,26 @@ class _Settlement:
             f"WHERE s.record = u.record AND s.number = u.number AND (o.place < s.place OR o.record NOT {_AMONG})"
         )
         where = (
-            f"u.record {_AMONG} AND u.witness = ? AND u.number >= 0 AND coalesce(u.started >= ?, ? IS NULL) "
-            f"AND coalesce(u.started <= ?, ? IS NULL) AND NOT EXISTS ({others})"
+            f"u.record {_AMONG} AND u.witness = ? AND u.number >= 0 AND {_IN_SPAN} AND NOT EXISTS ({others})"
         )
-        sql = "SELECT started - ?, CASE WHEN is_open = 1 THEN NULL ELSE ended + ? END FROM records WHERE id = ?"
-        ((began, ended),) = self._database.rows(sql, (CLOSE, CLOSE, record))
         listed = _json_list(runs)
-        return self._rows(where, [listed, WIRE, began, began, ended, ended, listed])
+        return self._rows(where, [listed, WIRE, *self._span(record), listed])
+
+    def _seen_by(self, relatives: Sequence[int], record: int) -> list[_UsageRow]:
+        """The calls, each once, that these records list of the time of a run."""
+        sql = (
+            "SELECT DISTINCT coalesce(s.of_record, u.record), coalesce(s.of_number, u.number) FROM usage u "  # noqa: S608
+            "LEFT JOIN shared_calls s ON s.record = u.record AND s.number = u.number "
+            f"WHERE u.record {_AMONG} AND u.number >= 0 AND u.witness IS NOT NULL AND {_IN_SPAN}"
+        )
+        places = self._database.rows(sql, [_json_list(relatives), *self._span(record)])
+        return [self._row(*place) for place in places]
+
+    def _span(self, record: int) -> tuple[int, int]:
+        """The time of a run; without an end, or a start, all of it."""
+        sql = "SELECT started, CASE WHEN is_open = 0 THEN ended END FROM records WHERE id = ?"
+        ((began, ended),) = self._database.rows(sql, (record,))
+        return (0 if began is None else began - CLOSE), (_LATEST if ended is None else ended + CLOSE)
 
     def _count_rest(self, totals: Sequence[_UsageRow], seen: Sequence[_UsageRow]) -> None:
         """Count by how much totals are more than calls; nothing if they are the same. They may be of others."""

@@ -27,7 +27,9 @@ def _counted_twice(runs: str) -> str:
     )
 
 
-_SAME_EXPERIMENT = "b.experiment = a.experiment AND coalesce(b.experiment_id, '') = coalesce(a.experiment_id, '')"
+_SAME_EXPERIMENT = (
+    "b.experiment = a.experiment AND coalesce(b.experiment_id, '') = coalesce(a.experiment_id, '')"
+)
 # A cost is known if that of every run with calls is. Experiments without runs have a folder.
 EXPERIMENT_SUMS = f"""(SELECT n.*, x.path, x.created, x.description FROM (SELECT r.experiment AS name, r.experiment_id AS id,
     count(DISTINCT r.record_id) AS runs, count(DISTINCT r.record_id) FILTER (WHERE r.status = 'failed') AS failed,
@@ -55,6 +57,9 @@ class CountedTwice(NamedTuple):
     input: int = 0
     output: int = 0
     cost: int = 0  # in the unit of the catalog
+
+
+NOTHING_TWICE = CountedTwice()
 
 
 def counted_twice(database: CatalogDatabase) -> CountedTwice:

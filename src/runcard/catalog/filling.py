@@ -112,7 +112,8 @@ def fill(database: CatalogDatabase, store: str, progress: Progress | None = None
 def fill_with(database: CatalogDatabase, paths: Sequence[str]) -> None:
     """Fill an empty catalog with these records only: directories and archives."""
     places = [
-        FoundRecord(str(number), path, _AS_KNOWN, layout.is_archive(path)) for number, path in enumerate(paths)
+        FoundRecord(str(number), path, _AS_KNOWN, layout.is_archive(path))
+        for number, path in enumerate(paths)
     ]
     _put_all(database, 0, places, "", None)
     database.settle()

@@ -61,6 +61,13 @@ class RecordLineage:
         """The runs that a run is a part of."""
         return self._numbers(self.record(number).ancestors)
 
+    def relatives(self, number: int) -> list[int]:
+        """The runs that a run started, and the sessions that have calls of it."""
+        own = self.record(number).record_id
+        sql = "SELECT x.record FROM relations x JOIN records r ON r.id = x.record WHERE x.other_id = ? AND r.kind != ? AND r.is_copy = 0"
+        sessions = [session for (session,) in self._database.rows(sql, (own, RUN))]
+        return [*self._numbers(ancestors(own, self._children)), *sessions]
+
     def _exists(self, number: int) -> bool:
         return number in self._records or bool(
             self._database.rows("SELECT 1 FROM records WHERE id = ?", (number,))

@@ -86,7 +86,7 @@ _INDEXES = {
     "usage_by_request": "usage (request) WHERE request IS NOT NULL",
     "usage_elsewhere": "usage (record) WHERE counts < 1",
     "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
-    "usage_rests": "usage (record) WHERE number < 0 AND response IS NULL AND request IS NULL",
+    "usage_without_ids": "usage (record, number) WHERE response IS NULL AND request IS NULL",
     "shared_calls_by_call": "shared_calls (of_record, of_number)",
     "relations_by_other": "relations USING hash (other_id)",
 }

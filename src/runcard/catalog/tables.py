@@ -234,7 +234,7 @@ INDEXES = {
     "usage_by_request": "usage (request) WHERE request IS NOT NULL",
     "usage_elsewhere": "usage (record) WHERE counts < 1",
     "usage_of_sessions": "usage (client_session) WHERE witness = 1 AND client_session IS NOT NULL",
-    "usage_rests": "usage (record) WHERE number < 0 AND response IS NULL AND request IS NULL",
+    "usage_without_ids": "usage (record, number) WHERE response IS NULL AND request IS NULL",
     "shared_calls_by_call": "shared_calls (of_record, of_number)",
     "relations_by_other": "relations (other_id, type)",
     "facts_by_number": "facts (key, number)",
@@ -271,12 +271,12 @@ _USAGE_PART = """calls, {0}.input AS input_tokens, {0}.output AS output_tokens, 
 
 # A column of the innermost run that has a call, by the name of the row that counts.
 RUN_OF_CALL = (
-    "SELECT {1} FROM shared_calls o JOIN records p ON p.id = o.record WHERE o.of_record = {0}.record AND o.of_number = {0}.number "  # noqa: S608
+    "SELECT {1} FROM shared_calls o JOIN records p ON p.id = o.record WHERE o.of_record = {0}.record AND o.of_number = {0}.number "
     "AND p.kind = 'run' ORDER BY p.started DESC, p.path, p.id LIMIT 1"
 )
 _LABELED = "EXISTS (SELECT 1 FROM facts f WHERE f.record = r.id AND substr(f.key, 1, 6) = 'label.')"
 _USAGE = (
-    "SELECT r.record_id AS record, r.kind, {0}, r.branch, u.instance_id AS instance, u.model, u.provider, "
+    "SELECT r.record_id AS record, r.kind, {0}, r.branch, u.instance_id AS instance, u.model, u.provider, "  # noqa: S608
     f"{{1}} AS started, u.{_USAGE_PART.format('u')} FROM usage u JOIN records r ON r.id = u.record"
 )
 # As `usage_sums.py` finds the experiment of a call.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runcard.catalog.database import CatalogDatabase
-from runcard.catalog.experiment_sums import CountedTwice, counted_twice
+from runcard.catalog.experiment_sums import NOTHING_TWICE, CountedTwice, counted_twice
 from runcard.catalog.filling import fill_with
 from runcard.catalog.searching import dollars
 from runcard.documents.exact_sums import add_exactly, exact_sum, plain_number, whole_sum
@@ -62,7 +62,7 @@ class ExperimentSummary:
     runs: tuple[RunLine, ...]  # sorted by time
     unreadable: tuple[tuple[str, str], ...]  # path and reason
     table: RunTable = field(default=RunTable())  # of the last runs
-    twice: CountedTwice = CountedTwice()  # what several runs have of the same calls
+    twice: CountedTwice = NOTHING_TWICE  # what several runs have of the same calls
 
     @property
     def by_status(self) -> dict[str, int]:
@@ -192,7 +192,7 @@ class _ReadRun(NamedTuple):
 def _counted_twice(runs: Collection[_ReadRun]) -> CountedTwice:
     """What runs have of the same calls, as the catalog would find."""
     if not any(run.is_part for run in runs):
-        return CountedTwice()
+        return NOTHING_TWICE
     with CatalogDatabase(None) as database:
         fill_with(database, [run.line.path for run in runs])
         return counted_twice(database)
