@@ -135,6 +135,14 @@ def test_a_predicate_that_is_tried_reads_like_one_that_is_called(tmp_path: Path)
     ]
 
 
+def test_errors_whose_classes_are_computed_are_quoted(tmp_path: Path) -> None:
+    body = "value.go\n rescue IOError, ::Net::ReadTimeout\n 1\n rescue *ERRORS\n 2\n rescue known(value), value.errors\n 3"
+    errors = ["IOError", "::Net::ReadTimeout", "an error of `ERRORS`", "an error of `known(value)`"]
+    [found] = wordings(tmp_path, body)
+    said = found.removeprefix(": ").split(" / ")
+    assert set(said) == {f"{each} is raised" for each in ("no error", *errors, "an error of `value.errors`")}
+
+
 def test_a_block_is_no_part_of_what_a_helper_is_called_with(tmp_path: Path) -> None:
     source = tmp_path / "shop.rb"
     source.write_text(
