@@ -25,7 +25,7 @@ _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
 _SINGULARS = {"alias", "atlas", "aws", "bias", "canvas", "chaos", "lens", "rails", "series", "windows", "yes"}
 _VOWELS = set("aeiouy")
 _AN = re.compile(  # before a vowel, as it is said: an hour, an HTML page; a user, a one-time code
-    r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu)[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour|[fhlmnrsx](?!\w)",
+    r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu|u(?!\w))[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour|[fhlmnrsx](?!\w)",
     re.IGNORECASE,
 )
 _ADVERBS = {"already", "also", "always", "both", "just", "never", "only", "still", "too"}
