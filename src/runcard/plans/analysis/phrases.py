@@ -232,8 +232,10 @@ def flag_phrases(owner: str, name: str) -> Phrases | None:
     """The clauses for a flag such as `@imported`, by its name; None for a name that is no flag."""
     first, _, last = name.partition("_")
     if last and (first in _MODALS | _AUXILIARIES):
-        return predicate_phrases(owner, name, "", None)
-    is_noun = first in NOUNS | ADJECTIVES | NOUN_VERBS and PREPOSITIONS.isdisjoint(last.split("_"))
+        plain = Phrases(f"{owner} `{name}`".strip(), "is true", "is false")
+        return predicate_phrases(owner, name, "", None) or plain
+    is_noun = first in NOUNS | ADJECTIVES | NOUN_VERBS
+    is_noun = is_noun and not (owner and PREPOSITIONS.intersection(last.split("_")))
     if last and first in VERBS and not is_noun:  # `show_all`, `sign_in_after_reset`
         return Phrases(" ".join(filter(None, (owner, name.replace("_", " ")))), "is set", "is not set")
     last = name.rpartition("_")[2]
@@ -336,10 +338,10 @@ def _being_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
     """What a thing is: an adjective, an adverbial phrase or a role; None for several words that are neither."""
     text, be = " ".join(words), being(subject)
     is_single = len(words) == 1 or words[1] in PREPOSITIONS
-    is_phrase = len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly"))
+    is_phrase = len(words) > 1 and words[0] in PREPOSITIONS | _ADVERBS
     if is_phrase or (_is_adjective(words[0]) if is_single else _is_state(words)):
         return f"{be} {text}", f"{be} not {text}"
-    is_role = _is_role(words[0]) if is_single else _is_role(words[-1]) and words[0] not in _PLACES
+    is_role = _is_role(words[0]) if is_single else words[-1] in ROLES and words[0] not in _PLACES
     if is_role and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     if is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:
