@@ -14,6 +14,7 @@ from plans.specification import problems
 from runcard.documents.migrations import migrate
 from runcard.encoding.yaml import decode_yaml
 from runcard.errors import DocumentError
+from runcard.plans.analysis import VERSION
 
 PLANS = sorted(path.name for path in (BEFORE / "tmp/rspec_claude_metadata").iterdir())
 
@@ -111,6 +112,8 @@ def test_they_are_converted_on_request(cli: Cli, old: Shop, tmp_path: Path) -> N
     cli("plan", "analyze", old.source, *PAY, "--format", "2.0", "--write")
     again, first = old.read(), decode_yaml(before.read_bytes())
     del again["analyzer"]["timestamp"], first["analyzer"]["timestamp"]
+    assert again["analyzer"].pop("version") == again["automation"].pop("analyzer_version") == VERSION
+    del first["analyzer"]["version"], first["automation"]["analyzer_version"]
     assert (again["automation"].pop("factories_detected"), again["factories_detected"]) == (False, {})
     del first["automation"]["factories_detected"]
     assert (again, again["analyzer"]["source_file_mtime"]) == (first, MODIFIED)

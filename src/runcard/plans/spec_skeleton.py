@@ -15,6 +15,7 @@ from runcard.plans.ruby.spec_tree import EXPECTATION, TAG
 from runcard.plans.spec_contexts import Context
 from runcard.plans.spec_layout import DEFAULT_WIDTH, fitted
 from runcard.plans.spec_subject import FactoryLet, SpecSubject
+from runcard.plans.spec_wording import worded_state
 
 _ROOT = re.compile(r"@?\w+")  # of an expression: the variable that it starts with
 Traits = tuple[tuple[FactoryLet, tuple[str, ...]], ...]  # of the lets that the contexts above set
@@ -106,7 +107,10 @@ def _setup(context: Context) -> str:
     characteristic = context.characteristic
     known = [printable(context.state)]
     setup = characteristic.get("setup")
-    if isinstance(setup, dict):
+    worded = worded_state(characteristic, context.state)
+    if isinstance(setup, dict) and setup.get("type") == "exception" and worded:
+        setup = f"exception: {worded[1]}"
+    elif isinstance(setup, dict):
         setup = " ".join(str(setup[key]) for key in ("type", "class", "source") if setup.get(key))
     if setup:
         known.append(f"by {' '.join(setup.split())}")

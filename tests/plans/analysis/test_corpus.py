@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parent / "project"
 CASES = sorted(path.stem for path in CORPUS.glob("*.rb"))
 
 Fields = dict[str, Any]
-FOUND_BY = {"1.2": "6a74ee7b08ee3602"}  # the digest of what a version of the analyzer finds in the corpus
+FOUND_BY = {"1.2": "c4acbf5e714146ac"}  # the digest of what a version of the analyzer finds in the corpus
 
 
 def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from runcard.plans.analysis import analyze
+from runcard.plans.analysis.phrases import article, gerund
 from runcard.plans.plan_files import MethodRef
 from runcard.plans.spec_contexts import contexts_of
 
@@ -42,6 +43,16 @@ def wordings(tmp_path: Path, body: str) -> list[str]:
         ("user.within_manager?", ": `user.within_manager?` / not `user.within_manager?`"),
         ("rows.all_done?", ": `rows.all_done?` / not `rows.all_done?`"),
         # What somebody is.
+        ("user.can_edit?", "user: can edit / cannot edit"),
+        ("user.may_edit?", "user: may edit / may not edit"),
+        ("env.http_auth_header?", ": `env.http_auth_header?` / not `env.http_auth_header?`"),
+        ("row.onthefly_register?", ": `row.onthefly_register?` / not `row.onthefly_register?`"),
+        ("row.param_requires_conversion?", ": `row.param_requires_conversion?` / not `row.param_requires_conversion?`"),
+        ("row.access_token?", ": `row.access_token?` / not `row.access_token?`"),
+        ("is_custom_filter", "`is_custom_filter`: is true / is false"),
+        ("row.is_custom_filter", "row `is_custom_filter`: is true / is false"),
+        ("row.uses_ssl?", "row: uses ssl / does not use ssl"),
+        ("update_issue_from_params", "update issue from params: is present / is absent"),
         ("user.maintainer?", "user: is a maintainer / is not a maintainer"),
         ("user.account_owner?", "user: is an account owner / is not an account owner"),
         ("file.newer?", "file: is newer / is not newer"),
@@ -133,6 +144,33 @@ def test_a_predicate_that_is_tried_reads_like_one_that_is_called(tmp_path: Path)
         expected[0],
         "user: is a member / is not a member",
     ]
+
+
+def test_errors_whose_classes_are_computed_are_quoted(tmp_path: Path) -> None:
+    body = "value.go\n rescue IOError, ::Net::ReadTimeout\n 1\n rescue *ERRORS\n 2\n rescue known(value), value.errors\n 3"
+    errors = ["IOError", "::Net::ReadTimeout", "an error of `ERRORS`", "an error of `known(value)`"]
+    [found] = wordings(tmp_path, body)
+    said = found.removeprefix(": ").split(" / ")
+    assert set(said) == {f"{each} is raised" for each in ("no error", *errors, "an error of `value.errors`")}
+
+
+def test_a_rescue_without_classes_is_about_any_error(tmp_path: Path) -> None:
+    assert wordings(tmp_path, "value.go\n rescue\n 1") == [": no error is raised / an error is raised"]
+
+
+@pytest.mark.parametrize(
+    "form", ["running", "committing", "beginning", "stripping", "waiting", "sorting", "editing"]
+)
+def test_the_gerund_of_a_verb(form: str) -> None:
+    verbs = {"run", "commit", "begin", "strip", "wait", "sort", "edit"}
+    assert form in {gerund(verb) for verb in verbs}
+
+
+@pytest.mark.parametrize(
+    "noun", ["an x", "a u", "an id", "a user", "an html page", "a str", "an hour", "a xylophone"]
+)
+def test_the_article_of_a_noun(noun: str) -> None:
+    assert article(noun.partition(" ")[2]) == noun
 
 
 def test_a_block_is_no_part_of_what_a_helper_is_called_with(tmp_path: Path) -> None:

@@ -112,6 +112,17 @@ def test_what_the_plan_knows_about_a_setup_is_told() -> None:
     assert "# TODO: set up a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
 
 
+def test_an_error_is_named_where_it_is_to_be_raised() -> None:
+    setup = {"type": "exception", "class": None, "source": "rescue *ERRORS"}
+    said = {"subject": "", "states": {"fine": "no error is raised", "timeout": "Net::ReadTimeout is raised"}}
+    worded = characteristic("outcome", "binary", ["fine", "timeout"], setup=setup, wording=said)
+    assert "set up outcome: timeout, by exception: Net::ReadTimeout is raised\n" in text([worded])
+    bare = characteristic("outcome", "binary", ["fine", "timeout"], setup=setup)
+    assert "set up outcome: timeout, by exception rescue *ERRORS\n" in text([bare])
+    of_model = worded | {"setup": setup | {"type": "model"}}
+    assert "set up outcome: timeout, by model rescue *ERRORS\n" in text([of_model])
+
+
 def _spoken(name: str, states: list[str]) -> list[Fields]:
     return [characteristic(name, "enum", states), characteristic(f"{name} too", "binary", states[:2])]
 

@@ -149,14 +149,17 @@ def _merged(plan: JsonObject, analysis: JsonObject) -> JsonObject:
 
 
 def _is_known(plan: JsonObject, new: JsonObject) -> bool:
-    """Whether a plan says the same already; then its timestamp is the time of the analysis that wrote it.
+    """Whether a plan says the same already; then its timestamp and version are those of the analysis that wrote it.
 
     `automation.factories_detected` may be true of a plan without factories: it was, if the project had any.
     """
     analyzer, automation = plan.get("analyzer"), plan.get("automation")
     if not isinstance(analyzer, dict) or "timestamp" not in analyzer:
         return False
-    new = new | {"analyzer": new["analyzer"] | {"timestamp": analyzer["timestamp"]}}
-    if isinstance(automation, dict) and automation.get("factories_detected") is True:
-        new["automation"] = new["automation"] | {"factories_detected": True}
+    kept = {key: analyzer[key] for key in ("timestamp", "version") if key in analyzer}
+    new = new | {"analyzer": new["analyzer"] | kept}
+    if isinstance(automation, dict):
+        kept = {key: automation[key] for key in ("analyzer_version",) if key in automation}
+        kept |= {"factories_detected": True} if automation.get("factories_detected") is True else {}
+        new["automation"] = new["automation"] | kept
     return same_data(plan, new)

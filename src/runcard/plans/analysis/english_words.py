@@ -1,7 +1,7 @@
 """English words that tell the parts of a name apart: verbs, adjectives, and nouns with the endings of adjectives."""
 
 VERBS = frozenset(
-    """abort accept access acquire act activate adapt add adjust affect allocate allow amend announce answer append
+    """abort accept acquire act activate adapt add adjust affect allocate allow amend announce answer append
     apply approve ask assign assume attach attempt attend authorize avoid await become behave belong bind
     block boot break bring broadcast build bypass calculate call cancel capitalize capture carry catch
     change check choose clean clear close coerce collapse collect combine come commit compare compile
@@ -53,15 +53,15 @@ NOUNS = frozenset(  # that look like adjectives
     table tenant territory thing topic unless username variable variant""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 ROLES = frozenset(  # nouns that a single predicate asks for, without an ending that tells: `user.admin?`
-    """admin bot child copy descendant directory draft duplicate file friend guest host leaf parent participant
-    recipient resident root student symlink template user""".split()  # noqa: SIM905 - a list of words reads better as a text
+    """admin administrator author bot child copy descendant directory draft duplicate file friend guest host leaf manager
+    member moderator owner parent participant recipient resident root student symlink template user""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 FLAGS = frozenset(  # adjectives that are the name of a flag
     """active admin anonymous default dirty disabled enabled force hidden invalid local private public remote silent
     suspicious terminal valid verbose visible""".split()  # noqa: SIM905 - a list of words reads better as a text
 )
 NOUN_VERBS = frozenset(  # verbs that are nouns as often
-    """access answer attempt block build call change check commit cost cover display download drop end exit export force format
+    """answer attempt block build call change check commit cost cover display download drop end exit export force format
     help import limit lock look match move need offer ping play point print process prompt push query reach read
     refund register release reply return run schedule search set share ship sign sort sound split stand start stay stop
     store support switch touch track trigger trust turn update upload use visit vote wait watch wish work

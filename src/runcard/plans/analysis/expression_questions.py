@@ -58,7 +58,7 @@ from runcard.plans.analysis.vocabulary import (
     pair_of,
 )
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of
+from runcard.plans.ruby.syntax_tree import Code, Node, children, descendants, field_of, line_of
 
 _PLAIN_TEXT = re.compile(r"(?=.*\w)[\w\s.,:;'/-]+")  # a literal that reads like words
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
@@ -74,18 +74,8 @@ _NAMING = {"call", "element_reference", "identifier"}  # values that name a vari
 _FILE_PREDICATES = {"directory", "file", "symlink", "executable"}
 _FILES = {"File", "Dir", "FileTest", "Pathname", "IO"}  # whose predicates are about their argument
 _SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
-_TAKES_ARGUMENT = {
-    "include",
-    "member",
-    "cover",
-    "key",
-    "has_key",
-    "value",
-    "has_value",
-    "exclude",
-    "start_with",
-    "end_with",
-}
+_TAKES_ARGUMENT = {"include", "member", "cover", "key", "has_key", "value", "has_value", "exclude"}
+_TAKES_ARGUMENT |= {"start_with", "end_with"}
 
 _BEING = (
     "is ",
@@ -472,13 +462,10 @@ class ExpressionQuestions:
     def _without_comments(self, node: Node, end: int) -> str:
         """The text of a node up to a position; comments between its lines are no part of a condition."""
         text = self._code.text[node.start_byte : end]
-        waiting = [node] if b"#" in text and b"\n" in text else []
-        while waiting:
-            at = waiting.pop()
+        for at in descendants(node) if b"#" in text and b"\n" in text else ():
             if at.type == "comment" and at.end_byte <= end:
                 first, last = at.start_byte - node.start_byte, at.end_byte - node.start_byte
                 text = text[:first] + b" " * (last - first) + text[last:]
-            waiting += at.named_children
         return text.decode("utf-8", "replace")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, descendants, field_of, line_of
 from runcard.plans.ruby.targets import Target
 
 _CLASSES = {"class", "module", "singleton_class"}
@@ -95,10 +95,7 @@ def local_names(code: Code, body: Node) -> frozenset[str]:
 def _variables(code: Code, body: Node | None) -> frozenset[str]:
     """The local names in a body: assigned variables, block parameters, rescued errors."""
     names: set[str] = set()
-    waiting = [body] if body else []
-    while waiting:
-        node = waiting.pop()
-        waiting += node.named_children
+    for node in descendants(body):
         if node.type in {"assignment", "operator_assignment"}:
             named = [field_of(node, "left")]
         elif node.type in _BINDING:
@@ -220,13 +217,7 @@ _BRANCHES = {
 
 def has_branches(body: Node) -> bool:
     """Whether a method has branches."""
-    waiting = [body]
-    while waiting:
-        node = waiting.pop()
-        if node.type in _BRANCHES:
-            return True
-        waiting += node.named_children
-    return False
+    return any(node.type in _BRANCHES for node in descendants(body))
 
 
 class Raises(Enum):

@@ -11,56 +11,27 @@ from typing import NamedTuple
 from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUN_VERBS, NOUNS, ROLES, VERBS
 from runcard.plans.ruby.inflections import singular
 
-_MODALS = {
-    "can": "cannot",
-    "could": "could not",
-    "should": "should not",
-    "must": "must not",
-    "will": "will not",
-}
-_MODALS |= {"may": "may not", "would": "would not"}
-PREPOSITIONS = {
-    "to",
-    "for",
-    "by",
-    "of",
-    "in",
-    "on",
-    "at",
-    "with",
-    "from",
-    "as",
-    "into",
-    "after",
-    "before",
-    "than",
-    "like",
-}
+_MODALS = {"can", "could", "should", "must", "will", "may", "would"}
+PREPOSITIONS = {"to", "for", "by", "of", "in", "on", "at", "with", "from", "as", "into", "after", "before"}
+PREPOSITIONS |= {"than", "like"}
 _PLACES = {"against", "between", "during", "over", "under", "within", "without"}
 _ENDINGS = re.compile(r"\w{2,}(?:ed|able|ible|ive|ous|ful|less|ic|ical|ial|ing|ish|ant|ent|ary|ory)")
 _ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|er|or)")  # of nouns; `newer` is none
+_DOUBLED = re.compile(
+    r"(?:[^aeiou]*|com|sub|be)[^aeiou]*[aeiou][bgmnpt]"
+)  # run, commit: not wait, sort, edit
 _AUXILIARIES = {"is", "are", "was", "were", "has", "have"}
 _IRREGULAR_PLURALS = {"children", "people", "men", "women"}
 _SINGULARS = {"alias", "atlas", "aws", "bias", "canvas", "chaos", "lens", "rails", "series", "windows", "yes"}
 _VOWELS = set("aeiouy")
 _AN = re.compile(  # before a vowel, as it is said: an hour, an HTML page; a user, a one-time code
-    r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu)[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour",
+    r"(?!one|uni[qtvo]|ur[il]|use|usa|uti|uuid|eu|u(?!\w))[aeiou]|html|http|xml|sql|ssl|ssh|svg|rss|sms|ftp|hour|[fhlmnrsx](?!\w)",
     re.IGNORECASE,
 )
 _ADVERBS = {"already", "also", "always", "both", "just", "never", "only", "still", "too"}
 _QUANTIFIERS = {"all", "any", "each", "every", "no", "none", "some"}
-_NOT_ADVERBS = {
-    "anomaly",
-    "apply",
-    "assembly",
-    "daily",
-    "family",
-    "monthly",
-    "reply",
-    "supply",
-    "weekly",
-    "yearly",
-}
+_NOT_ADVERBS = {"anomaly", "apply", "assembly", "daily", "family", "monthly", "reply", "supply", "weekly"}
+_NOT_ADVERBS |= {"yearly"}
 _COUNTS = {"one": "one element", "many": "several elements"}
 _ELEMENTS = {"first", "last"}
 _KEY_PREDICATES = {"key", "has_key"}
@@ -260,9 +231,11 @@ _ACTOR = re.compile(r"(?:user|person|member|account|viewer|author|owner|admin|pr
 def flag_phrases(owner: str, name: str) -> Phrases | None:
     """The clauses for a flag such as `@imported`, by its name; None for a name that is no flag."""
     first, _, last = name.partition("_")
-    if last and (first in _MODALS.keys() | _AUXILIARIES):
-        return predicate_phrases(owner, name, "", None)
-    is_noun = first in NOUNS | ADJECTIVES | NOUN_VERBS and PREPOSITIONS.isdisjoint(last.split("_"))
+    if last and (first in _MODALS | _AUXILIARIES):
+        plain = Phrases(f"{owner} `{name}`".strip(), "is true", "is false")
+        return predicate_phrases(owner, name, "", None) or plain
+    is_noun = first in NOUNS | ADJECTIVES | NOUN_VERBS
+    is_noun = is_noun and not (owner and PREPOSITIONS.intersection(last.split("_")))
     if last and first in VERBS and not is_noun:  # `show_all`, `sign_in_after_reset`
         return Phrases(" ".join(filter(None, (owner, name.replace("_", " ")))), "is set", "is not set")
     last = name.rpartition("_")[2]
@@ -298,20 +271,7 @@ def gerund(verb: str) -> str:
     """`save` as `saving`."""
     if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
         return f"{verb[:-1]}ing"
-    if verb in {
-        "run",
-        "commit",
-        "submit",
-        "set",
-        "get",
-        "put",
-        "cut",
-        "begin",
-        "stop",
-        "ship",
-        "drop",
-        "plan",
-    }:
+    if _DOUBLED.fullmatch(verb):
         return f"{verb}{verb[-1]}ing"
     return f"{verb}ing"
 
@@ -322,11 +282,11 @@ def _split(words: list[str]) -> int:
         return 0
     if len(words) == 2 and words[1].endswith("ed") and (verb_of(words[0]) or "") in NOUN_VERBS:
         return 1  # `access_locked`, `attempts_exceeded`
-    if _is_adjective(words[0]) or words[0] in _MODALS.keys() | _AUXILIARIES or _is_third_person(words[0]):
+    if _is_adjective(words[0]) or words[0] in _MODALS | _AUXILIARIES or _is_third_person(words[0]):
         return 0
     for at, word in enumerate(words[1:], start=1):
         is_last = at == len(words) - 1 or words[at + 1] in PREPOSITIONS
-        if word in _MODALS.keys() | _AUXILIARIES:
+        if word in _MODALS | _AUXILIARIES:
             return at
         if is_last and (_is_third_person(word) or _is_adjective(word)):
             return at
@@ -357,7 +317,8 @@ def _verb_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
         return f"{being(subject)} the {first} {rest}", f"{being(subject)} not the {first} {rest}"
     is_many = is_plural(subject)
     if first in _MODALS:
-        return f"{first} {rest}".strip(), f"{_MODALS[first]} {rest}".strip()
+        no = "cannot" if first == "can" else f"{first} not"
+        return f"{first} {rest}".strip(), f"{no} {rest}".strip()
     if first in {"is", "are", "was", "were"} and rest:
         return f"{first} {rest}", f"{first} not {rest}"
     if first in {"has", "have"}:
@@ -377,10 +338,10 @@ def _being_phrase(words: list[str], subject: str) -> tuple[str, str] | None:
     """What a thing is: an adjective, an adverbial phrase or a role; None for several words that are neither."""
     text, be = " ".join(words), being(subject)
     is_single = len(words) == 1 or words[1] in PREPOSITIONS
-    is_phrase = len(words) > 1 and (words[0] in PREPOSITIONS | _ADVERBS or words[0].endswith("ly"))
+    is_phrase = len(words) > 1 and words[0] in PREPOSITIONS | _ADVERBS
     if is_phrase or (_is_adjective(words[0]) if is_single else _is_state(words)):
         return f"{be} {text}", f"{be} not {text}"
-    is_role = _is_role(words[0]) if is_single else _is_role(words[-1]) and words[0] not in _PLACES
+    is_role = _is_role(words[0]) if is_single else words[-1] in ROLES and words[0] not in _PLACES
     if is_role and not is_plural(subject):
         return f"{be} {article(text)}", f"{be} not {article(text)}"
     if is_plural(words[-1]) and not is_plural(subject) and words[-1] not in PREPOSITIONS:

@@ -17,54 +17,21 @@ from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import camelize, underscore
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, field_of, read_code
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, descendants, field_of, read_code
 
 _RECORDS = {"ApplicationRecord", "ActiveRecord::Base"}
 _CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
 _POLICY = re.compile(r"(?:^|/)app/policies/")
 _MODEL = re.compile(r"(?:^|/)app/models/")
 # Class methods that only models have, and methods that write to the database.
-_QUERIES = {
-    "find",
-    "find_by",
-    "find_by!",
-    "where",
-    "all",
-    "find_each",
-    "find_or_create_by",
-    "find_or_initialize_by",
-}
-_QUERIES |= {
-    "find_or_create_by!",
-    "first_or_create",
-    "pluck",
-    "joins",
-    "includes",
-    "create",
-    "create!",
-    "insert_all",
-}
-_WRITES = {
-    "save",
-    "save!",
-    "update",
-    "update!",
-    "create!",
-    "destroy",
-    "destroy!",
-    "update_columns",
-    "update_column",
-}
-_WRITES |= {
-    "update_all",
-    "delete_all",
-    "transaction",
-    "with_lock",
-    "increment!",
-    "decrement!",
-    "toggle!",
-    "touch",
-}
+_QUERIES = {"find", "find_by", "find_by!", "where", "all", "find_each", "find_or_create_by"}
+_QUERIES |= {"find_or_initialize_by"}
+_QUERIES |= {"find_or_create_by!", "first_or_create", "pluck", "joins", "includes", "create", "create!"}
+_QUERIES |= {"insert_all"}
+_WRITES = {"save", "save!", "update", "update!", "create!", "destroy", "destroy!", "update_columns"}
+_WRITES |= {"update_column"}
+_WRITES |= {"update_all", "delete_all", "transaction", "with_lock", "increment!", "decrement!", "toggle!"}
+_WRITES |= {"touch"}
 _NAMES = {"identifier", "instance_variable"}
 
 
@@ -162,21 +129,17 @@ def policy_names(file: str, class_name: str) -> frozenset[str]:
 
 def remember_constants(code: Code, literals: Literals) -> None:
     """Record the values of the constants of a file."""
-    waiting = [code.root]
-    while waiting:
-        node = waiting.pop()
+    for node in descendants(code.root, METHODS | {"assignment"}):
         left, right = field_of(node, "left"), field_of(node, "right")
-        if node.type == "assignment" and left is not None and right is not None:
-            if left.type in {"constant", "scope_resolution"}:
-                literals.remember(code.text_of(left).rpartition("::")[2], right)
-        elif node.type not in {"method", "singleton_method"}:
-            waiting += reversed(node.named_children)
+        is_constant = left is not None and left.type in {"constant", "scope_resolution"}
+        if node.type == "assignment" and is_constant and left is not None and right is not None:
+            literals.remember(code.text_of(left).rpartition("::")[2], right)
 
 
 def _class_body(code: Code, class_name: str) -> Node | None:
     """The body of a class, anywhere in a file."""
     last = class_name.rpartition("::")[2]
-    for node in _descendants(code.root):
+    for node in descendants(code.root):
         name = field_of(node, "name") if node.type == "class" else None
         if name is not None and code.text_of(name).rpartition("::")[2] == last:
             return field_of(node, "body")
@@ -196,7 +159,7 @@ class TestLevel:
         others: Iterable[str] = (),  # names of variables that its class works with
     ) -> None:
         self._code, self._models, self._factories = code, models, factories
-        inside = _descendants(method.node)
+        inside = list(descendants(method.node))
         self._called = _called_names(code, inside)
         self._is_record = superclass_of(code, method) in _RECORDS or bool(_MODEL.search(file))
         self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
@@ -238,31 +201,8 @@ class TestLevel:
         return variable in self._factories or self._models.has(camelize(variable))
 
 
-_LIBRARIES = {
-    "Dir",
-    "File",
-    "Hash",
-    "Array",
-    "Find",
-    "Set",
-    "Struct",
-    "IO",
-    "ENV",
-    "Time",
-    "Date",
-    "SecureRandom",
-}
-
-
-def _descendants(node: Node) -> list[Node]:
-    """A node and all of its descendants."""
-    nodes, waiting = [], [node]
-    while waiting:
-        at = waiting.pop()
-        nodes.append(at)
-        if at.named_child_count:
-            waiting += reversed(at.named_children)
-    return nodes
+_LIBRARIES = {"Dir", "File", "Hash", "Array", "Find", "Set", "Struct", "IO", "ENV", "Time", "Date"}
+_LIBRARIES |= {"SecureRandom"}
 
 
 def _called_names(code: Code, inside: list[Node]) -> set[str]:

@@ -4,21 +4,14 @@ from collections.abc import Collection
 
 from runcard.plans.ruby.factories import Factories, FactoryDetails
 from runcard.plans.ruby.rails import camelize
-from runcard.plans.ruby.syntax_tree import Code, Node
+from runcard.plans.ruby.syntax_tree import Code, Node, descendants
 
 _NAMES = {"identifier", "instance_variable", "constant"}
 
 
 def mentioned_names(code: Code, node: Node) -> frozenset[str]:
     """The variables, methods and constants that a method mentions."""
-    names: set[str] = set()
-    waiting = [node]
-    while waiting:
-        at = waiting.pop()
-        if at.type in _NAMES:
-            names.add(code.text_of(at).lstrip("@"))
-        waiting += at.named_children
-    return frozenset(names)
+    return frozenset(code.text_of(at).lstrip("@") for at in descendants(node) if at.type in _NAMES)
 
 
 class TargetFactories:

@@ -10,6 +10,7 @@ from runcard.plans.analysis.subjects import LONGEST_CODE
 from runcard.plans.analysis.vocabulary import SUCCEEDED
 
 _OTHER = "something else"
+_CLASS = re.compile(r"(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*")
 _ODD = re.compile(r"^_|_$|__")  # a literal that is no name, such as `__none__`
 
 
@@ -79,10 +80,15 @@ def _outcomes(characteristic: Characteristic) -> dict[str, str]:
         if isinstance(question.answer, RescueOutcome)
         for state, name in zip(question.answer.errors, question.answer.classes, strict=False)
     }
-    return {
-        state: "no error is raised" if state == SUCCEEDED else f"{raised.get(state) or 'an error'} is raised"
-        for state in characteristic.states
-    }
+    names = {state: _error(raised.get(state) or "") for state in characteristic.states}
+    return {state: f"{'no error' if state == SUCCEEDED else name} is raised" for state, name in names.items()}
+
+
+def _error(code: str) -> str:
+    """An error by the name of its class; of code that computes the class, the code is quoted."""
+    if not code or _CLASS.fullmatch(code):
+        return code or "an error"
+    return f"an error of `{code.removeprefix('*')}`"
 
 
 def _value(state: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from runcard.plans.ruby.inflections import Inflections
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import camelize, underscore
-from runcard.plans.ruby.syntax_tree import Code, children, field_of
+from runcard.plans.ruby.syntax_tree import BLOCKS, METHODS, Code, children, descendants, field_of
 
 _OF_SESSIONS = """
 resource :session, only: [], controller: '{sessions}', path: '' do
@@ -41,7 +41,9 @@ _SETTING = re.compile(
     r"^\s*config\.(sign_out_via|unlock_strategy)\s*=\s*(?:\[|%i\[)?\s*:?(\w+)", re.MULTILINE
 )
 _SAFE = re.compile(r"[\w/:.-]*", re.ASCII)
-_UNCONDITIONAL = {"program", "module", "class", "body_statement"}
+_UNSURE = (
+    METHODS | BLOCKS | {"if", "unless", "if_modifier", "unless_modifier", "conditional", "case", "binary"}
+)
 
 Words = Mapping[str, object]
 
@@ -51,10 +53,10 @@ def devise_routes(
 ) -> str:
     """The declarations of `devise_for name`, for the scope of its model; empty if they are not certain."""
     model = str(options.get("class_name") or camelize(inflections.singular(name)))
-    modules, of_model = _declared(file(f"app/models/{underscore(model)}.rb"))
-    initializer = file("config/initializers/devise.rb")
-    settings = dict(_SETTING.findall(initializer.text.decode())) if initializer else {}
-    settings |= of_model
+    nothing = Code(b"")
+    modules, of_model = _declared(file(f"app/models/{underscore(model)}.rb") or nothing)
+    initializer = file("config/initializers/devise.rb") or nothing
+    settings = dict(_SETTING.findall(initializer.text.decode())) | of_model
     if settings.get("unlock_strategy", "both") not in {"email", "both"}:
         modules.discard("lockable")
     kept = [
@@ -79,20 +81,16 @@ def _words(options: Words, sign_out_via: str) -> dict[str, object]:
     return words | {"sign_out_via": options.get("sign_out_via") or sign_out_via}
 
 
-def _declared(code: Code | None) -> tuple[set[str], dict[str, str]]:
+def _declared(code: Code) -> tuple[set[str], dict[str, str]]:
     """The modules and the options that a model passes to `devise`."""
     modules: set[str] = set()
     options: dict[str, str] = {}
-    waiting = [code.root] if code else []
-    while code and waiting:
-        node = waiting.pop()
+    for node in descendants(code.root, _UNSURE):
         method = field_of(node, "method") if node.type == "call" else None
         if method is not None and code.text_of(method) == "devise":
             literals, arguments = Literals(code), children(field_of(node, "arguments"))
             modules |= {value for value in literals.values(arguments) if isinstance(value, str)}
             options |= {key: str(literals.value(value)) for key, value in literals.options(arguments).items()}
-        if node.type in _UNCONDITIONAL:
-            waiting += node.named_children
     return modules, options
 
 

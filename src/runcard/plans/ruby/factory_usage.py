@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, children, descendants, field_of, line_of, read_code
 
 _SYMBOL = re.compile(r"(?<!:):[\"']?([A-Za-z_]\w*)|\b([A-Za-z_]\w*):(?!:)|%[iIwW][\[({<]([^\])}>]*)")
 _STRATEGY = re.compile(r"(create|build_stubbed)(?:_list|_pair)?")
@@ -30,14 +30,8 @@ def symbols(path: str) -> set[str]:
 def factory_calls(path: str) -> list[FactoryCall]:
     """The calls of `create` and `build_stubbed` in a spec, in the order of the text."""
     code, _ = read_code(read_source(path))
-    calls: list[FactoryCall] = []
-    waiting = [code.root]
-    while waiting:
-        node = waiting.pop()
-        if node.type == "call" and (call := _factory_call(code, node)):
-            calls.append(call)
-        waiting += reversed(node.named_children)
-    return calls
+    calls = (_factory_call(code, node) for node in descendants(code.root) if node.type == "call")
+    return [call for call in calls if call]
 
 
 def _factory_call(code: Code, node: Node) -> FactoryCall | None:

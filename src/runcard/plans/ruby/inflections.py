@@ -10,7 +10,7 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import children, field_of, read_code
+from runcard.plans.ruby.syntax_tree import children, descendants, field_of, read_code
 
 Rules = tuple[tuple[str, str], ...]  # a pattern and what replaces it; the last one that matches counts
 
@@ -139,9 +139,8 @@ def inflections_of(root: str) -> Inflections:
     uncountable: list[str] = []
     with suppress(RuncardError, OSError):
         code, _ = read_code(read_source(resolve_below(root, "config/initializers/inflections.rb")))
-        literals, waiting = Literals(code), [code.root]
-        while waiting:
-            node = waiting.pop()
+        literals = Literals(code)
+        for node in descendants(code.root):
             method = field_of(node, "method") if node.type == "call" else None
             word = code.text_of(method) if method else ""
             values = literals.values(children(field_of(node, "arguments"))) if method else []
@@ -151,7 +150,6 @@ def inflections_of(root: str) -> Inflections:
                 irregular.append((texts[0], texts[1]))
             elif word == "uncountable":
                 uncountable += texts
-            waiting += reversed(node.named_children)
     if not irregular and not uncountable:
         return DEFAULT
     return _with((*_IRREGULAR, *irregular), (*_UNCOUNTABLE, *uncountable))

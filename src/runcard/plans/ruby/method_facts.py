@@ -12,7 +12,16 @@ from runcard.plans.ruby.definitions import CLASS, INSTANCE, PUBLIC, Definition, 
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import underscore
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
+from runcard.plans.ruby.syntax_tree import (
+    METHODS,
+    Code,
+    Node,
+    children,
+    descendants,
+    field_of,
+    line_of,
+    read_code,
+)
 from runcard.plans.ruby.targets import Parameter, parameters_of
 
 _MAX_CALLERS = 5
@@ -109,16 +118,11 @@ class _ClassNodes:
         self._code, self._definition = code, definition
         by_place: dict[tuple[int, str], Node] = {}
         self._declarations: list[Node] = []
-        waiting = [code.root]
-        while waiting:
-            node = waiting.pop()
-            if node.type in METHODS:
-                if name := field_of(node, "name"):
-                    by_place[line_of(node), "".join(code.text_of(name).split())] = node
-                continue
-            if node.type == "call" and field_of(node, "receiver") is None:
+        for node in descendants(code.root, METHODS):
+            if node.type in METHODS and (name := field_of(node, "name")):
+                by_place[line_of(node), "".join(code.text_of(name).split())] = node
+            elif node.type == "call" and field_of(node, "receiver") is None:
                 self._declarations.append(node)
-            waiting += reversed(node.named_children)
         self.by_key: dict[MethodKey, Node] = {
             key: by_place[line, key[0]]
             for key, line in definition.methods.items()

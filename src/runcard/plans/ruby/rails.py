@@ -7,7 +7,7 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, read_code
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, descendants, field_of, read_code
 
 
 @lru_cache(maxsize=4096)
@@ -24,7 +24,7 @@ def underscore(name: str) -> str:
     return re.sub(r"([a-z\d])([A-Z])", r"\1_\2", text).lower()
 
 
-_NOT_VISITED = METHODS | {"comment", "lambda", "string", "array", "hash"}
+_NOT_VISITED = METHODS | {"call", "lambda", "string", "array", "hash"}
 _OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}
 
 
@@ -41,20 +41,16 @@ def model_enums(root: str, class_name: str) -> dict[str, list[str]]:
 def _enums(code: Code) -> dict[str, list[str]]:
     enums: dict[str, list[str]] = {}
     literals = Literals(code)
-    waiting = [code.root]
-    while waiting:
-        node = waiting.pop()
+    for node in descendants(code.root, _NOT_VISITED):
         if (
             node.type == "assignment"
             and (left := field_of(node, "left"))
             and (right := field_of(node, "right"))
         ):
             literals.remember(code.text_of(left).rpartition("::")[2], right)
-        if node.type == "call":
-            if (method := field_of(node, "method")) and code.text_of(method) == "enum":
-                enums |= enum_values(children(field_of(node, "arguments")), literals)
-        else:
-            waiting += reversed([child for child in node.named_children if child.type not in _NOT_VISITED])
+        method = field_of(node, "method") if node.type == "call" else None
+        if method is not None and code.text_of(method) == "enum":
+            enums |= enum_values(children(field_of(node, "arguments")), literals)
     return enums
 
 

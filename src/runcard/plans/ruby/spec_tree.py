@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from runcard.encoding import JsonObject
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import ReadWarning, RubySource, read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
+from runcard.plans.ruby.syntax_tree import (
+    METHODS,
+    Code,
+    Node,
+    children,
+    descendants,
+    field_of,
+    line_of,
+    read_code,
+)
 
 DESCRIBE, CONTEXT, SHARED = "describe", "context", "shared"
 IT, LET, SUBJECT, HOOK, INCLUDE = "it", "let", "subject", "hook", "include"
@@ -150,12 +159,9 @@ def spec_of_source(source: RubySource) -> SpecFile:
 
 def _placeholders(code: Code) -> Iterator[tuple[int, str]]:
     """The placeholders in comments, in the order of the text."""
-    waiting = [code.root]
-    while waiting:
-        node = waiting.pop()
+    for node in descendants(code.root):
         if node.type == "comment" and (match := _PLACEHOLDER.search(code.text_of(node))):
             yield line_of(node), match[0]
-        waiting += reversed(node.children)
 
 
 def _spec_node(code: Code, node: Node, depth: int, literals: Literals) -> SpecNode | None:

@@ -5,7 +5,7 @@ not recurse: a text can be nested ten thousand levels deep.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -68,15 +68,8 @@ class Code:
 
     def count(self) -> tuple[int, int]:
         """How many definitions (classes, methods) and how many blocks were parsed."""
-        definitions = blocks = 0
-        waiting = [self.root]
-        while waiting:
-            node = waiting.pop()
-            kind = node.type
-            definitions += kind in _DEFINITIONS
-            blocks += kind in BLOCKS
-            waiting += node.named_children
-        return definitions, blocks
+        kinds = [node.type for node in descendants(self.root)]
+        return sum(kind in _DEFINITIONS for kind in kinds), sum(kind in BLOCKS for kind in kinds)
 
 
 def line_of(node: Node) -> int:
@@ -86,6 +79,16 @@ def line_of(node: Node) -> int:
 def children(node: Node | None) -> list[Node]:
     """The named children of a node, without comments."""
     return [] if node is None else [child for child in node.named_children if child.type != "comment"]
+
+
+def descendants(node: Node | None, skip: Container[str] = ()) -> Iterator[Node]:
+    """A node and its descendants, in the order of the text; not those of nodes whose type is in `skip`."""
+    waiting = [] if node is None else [node]
+    while waiting:
+        at = waiting.pop()
+        yield at
+        if at.named_child_count and at.type not in skip:
+            waiting += reversed(at.named_children)
 
 
 def field_of(node: Node, name: str) -> Node | None:
