@@ -131,6 +131,9 @@ SETTINGS = StateNames(
         worded("bullet", "bullet", runs="enables", rests="does not enable"),
         worded("admin", "account user", admin="is administrator", no_admin="is not administrator"),
         worded("published", "record", out="is published", draft="is not published"),
+        worded("arg", "arg", argued="is present", unargued="is absent"),
+        worded("lines", "lines length", many="is above 1", few="is up to 1"),
+        worded("color", "color", colored="is enabled", plain="is not enabled"),
     ]
 )
 
@@ -169,6 +172,14 @@ SETTINGS = StateNames(
         ("when the record has no published token", set()),
         ("with a token option", {"known"}),
         ("when true", set()),
+        ("when no argument is given", {"unargued"}),
+        ("when given an argument", {"argued"}),
+        ("with an arg", {"argued"}),
+        ("when the length of lines is more than 1", {"many"}),
+        ("when the lines length is greater than 1", {"many"}),
+        ("when the lines length is at most 1", {"few"}),
+        ("when the enabled screen has color enabled", {"colored"}),
+        ("when color is enabled in color disabled", set()),
     ],
 )
 def test_settings_and_options_are_named_by_what_they_are_set_to(text: str, states: set[str]) -> None:
