@@ -245,7 +245,7 @@ def _base(token: str, bases: frozenset[str]) -> tuple[str, bool]:
     for positive in _PAIRED.get(token, ()):
         if positive in bases:
             return positive, True
-    if token in _SWITCHES and token not in bases and "present" in bases:
+    if token in _SWITCHES and "present" in bases:
         return "present", _SWITCHES[token]
     if token.endswith("d") and (verb := _verb_of(token, bases)):
         return verb, False
