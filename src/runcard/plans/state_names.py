@@ -84,6 +84,11 @@ _PHRASES = {  # how people say what states say in one word
     r"(?:less|fewer|smaller|shorter|lower) than": "below",
     r"at most": "up to",
 }
+_ACTOR = re.compile(  # whom an example of a policy is about
+    r"(?:.*?\b(?:allow|permit|grant|den(?:y|ies)|forbid|prevent|refuse|reject)\w*(?: access)?(?: to| for)? (?P<given>.+?)"
+    r"(?: to | from |$)|(?P<acting>.+?) (?:can|can't|cannot|may) )",
+    re.IGNORECASE,
+)
 _PHRASE = re.compile("|".join(rf"\b(?:{phrase})\b" for phrase in _PHRASES))
 _LONG = {  # the words that short names stand for
     "arg": "argument",
@@ -137,7 +142,8 @@ class StatePattern:
 class StateNames:
     """The states of a plan, as descriptions name them."""
 
-    def __init__(self, characteristics: Sequence[JsonObject]) -> None:
+    def __init__(self, characteristics: Sequence[JsonObject], *, is_policy: bool = False) -> None:
+        self._is_policy = is_policy
         patterns = [pattern for each in characteristics for pattern in _patterns(each)]
         self._known = {word for each in patterns for word in (*each.predicate, *each.subject)}
         shared = [(pattern.predicate, pattern.negative) for pattern in patterns]
@@ -160,7 +166,13 @@ class StateNames:
         return known or self._in_clauses(list(clauses(text)))
 
     def in_example(self, text: str) -> set[tuple[str, str]]:
-        """The states in the condition of an example: "returns nil when the user is inactive"."""
+        """The states in the condition of an example: "returns nil when the user is inactive".
+
+        In a policy, also those of the user: "allows admins to edit it", "guests cannot edit it".
+        """
+        actor = _ACTOR.match(text) if self._is_policy else None
+        if actor is not None:
+            text = f"if {actor['given'] or actor['acting']}, {text}"
         return self._in_clauses(
             [clause for clause in clauses(self._joined(text)) if clause.link in _OF_EXAMPLES | {"or"}]
         )
@@ -289,7 +301,7 @@ def clauses(text: str) -> Iterator[DescriptionClause]:
 
 def _split(text: str) -> list[str]:
     expanded = re.sub(r"[a-z]+'t|there's|it's", lambda match: _EXPANDED.get(match[0], match[0]), text)
-    said = _PHRASE.sub(_in_short, expanded.replace("_", " "))
+    said = _PHRASE.sub(_in_short, expanded.replace("_", " ").replace("::", " "))
     return [token.lower() for token in _TOKENS.findall(said)]
 
 
@@ -342,11 +354,7 @@ def _plain_tokens(clause: DescriptionClause, pattern: StatePattern) -> Iterator[
     """The words of a clause without articles, and without what a subject is called besides: "the title option"."""
     before = ""
     for token in clause.tokens:
-        is_kind = (
-            _LONG.get(token, token) in _KINDS
-            and token not in pattern.predicate
-            and _singular(before) in pattern.subject
-        )
+        is_kind = _LONG.get(token, token) in _KINDS and _singular(before) in pattern.subject
         if token not in _ARTICLES and not is_kind:
             yield token
             before = token
