@@ -79,7 +79,7 @@ _EXPANDED |= {
 }
 _EXPANDED |= {"cannot": "can not", "couldn't": "could not", "there's": "there is", "it's": "it is"}
 _PHRASES = {  # how people say what states say in one word
-    r"(?:being )?set to": "is",
+    r"set to": "is",
     r"(?:more|greater|larger|longer|higher|bigger) than": "above",
     r"(?:less|fewer|smaller|shorter|lower) than": "below",
     r"at most": "up to",
@@ -347,7 +347,7 @@ def _is_about(clause: DescriptionClause, pattern: StatePattern) -> bool:
         if tuple(word for word, _ in tokens[at : at + size]) == pattern.predicate
         and _is_said_of(clause, pattern, tokens, at, at + size)
     }
-    return said == {pattern.negative}
+    return pattern.negative in said
 
 
 def _plain_tokens(clause: DescriptionClause, pattern: StatePattern) -> Iterator[str]:

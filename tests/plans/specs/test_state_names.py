@@ -154,6 +154,8 @@ SETTINGS = StateNames(
         ("when fulltime is true", {"long"}),
         ("with a title", {"titled"}),
         ("with a title parameter", {"titled"}),
+        ("with a title param", {"titled"}),
+        ("unless console_enabled is false", {"on"}),
         ("without the title option", {"untitled"}),
         ("without a title being set", {"untitled"}),
         ("with token = nil", {"unknown"}),
