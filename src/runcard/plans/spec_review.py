@@ -172,7 +172,7 @@ def review(
     is_only = facts is not None and not facts.has_namesake
     tops = [(name, spec, _groups(spec, plan["target"], is_only=is_only)) for name, spec in specs]
     has_group = any(groups for _, _, groups in tops)
-    names = StateNames(plan["characteristics"])
+    names = StateNames(plan["characteristics"], is_policy=plan["target"]["class"].endswith("Policy"))
     parts = [
         part
         for name, spec, groups in tops
@@ -245,7 +245,7 @@ def _parts(
 ) -> Iterator[_Part]:
     """The contexts and the examples that are not pending, in the order of the text; each once."""
     unfilled = [line for line, text in spec.placeholders if text.startswith("{") or text == EXPECTATION]
-    included = {part.name for part in spec.walk() if part.kind == INCLUDE}
+    shared = {part.name: part for part in spec.walk() if part.kind == SHARED}
     skipped = [part for part in spec.walk() if _is_skipped(part)]
     running = [top for top in tops if not any(part.line <= top.line <= part.end_line for part in skipped)]
     waiting: list[tuple[SpecNode, tuple[SpecNode, ...]]] = [(top, ()) for top in reversed(running)]
@@ -254,15 +254,17 @@ def _parts(
         is_method = node in groups
         if _is_skipped(node) or (is_of_method(node) and not is_method):
             continue  # what is switched off, or about another method
-        if node.kind == SHARED and node.name not in included:
-            continue  # nothing runs it
+        if node.kind == SHARED:
+            continue  # it runs where it is included
         if node.kind in {CONTEXT, DESCRIBE} and not is_method and not is_of_class(node):
             yield _Part(name, node, inside, _tags(node), frozenset(names.in_context(node.name)))
         elif node.kind == INCLUDE or (node.kind == IT and _is_example(node, unfilled)):
             about = names.in_example(node.name) if node.kind == IT else set()
             yield _Part(name, node, inside, _tags(node), frozenset(about))
         around = inside if is_method or not node.is_group else (*inside, node)
-        waiting += [(child, around) for child in reversed(node.children)]
+        included = shared.pop(node.name, None) if node.kind == INCLUDE else None
+        children = included.children if included is not None and not _is_skipped(included) else node.children
+        waiting += [(child, around) for child in reversed(children)]
 
 
 def _tags(node: SpecNode) -> frozenset[StateKey]:

@@ -54,7 +54,7 @@ _PRESENT = _words_of(
 _ABSENT = frozenset({"nil", "null", "absent", "missing", "blank", "undefined", "unset", "false"})
 _SWITCHES = {"enabled": False, "disabled": True}  # said of what may be absent; whether they say that it is
 _KINDS = _words_of(
-    "param parameter option argument attribute header flag"
+    "parameter option argument attribute header flag"
 )  # where a value comes from: "title option"
 _VAGUE = _words_of(
     """
@@ -78,7 +78,31 @@ _EXPANDED |= {
     "won't": "will not",
 }
 _EXPANDED |= {"cannot": "can not", "couldn't": "could not", "there's": "there is", "it's": "it is"}
-_SET_TO = re.compile(r"\b(?:being )?set to\b")
+_PHRASES = {  # how people say what states say in one word
+    r"set to": "is",
+    r"(?:more|greater|larger|longer|higher|bigger) than": "above",
+    r"(?:less|fewer|smaller|shorter|lower) than": "below",
+    r"at most": "up to",
+}
+_ACTOR = re.compile(  # whom an example of a policy is about
+    r"(?:.*?\b(?:allow|permit|grant|den(?:y|ies)|forbid|prevent|refuse|reject)\w*(?: access)?(?: to| for)? (?P<given>.+?)"
+    r"(?: to | from |$)|(?P<acting>.+?) (?:can|can't|cannot|may) )",
+    re.IGNORECASE,
+)
+_PHRASE = re.compile("|".join(rf"\b(?:{phrase})\b" for phrase in _PHRASES))
+_LONG = {  # the words that short names stand for
+    "arg": "argument",
+    "attr": "attribute",
+    "cmd": "command",
+    "config": "configuration",
+    "desc": "description",
+    "dir": "directory",
+    "msg": "message",
+    "obj": "object",
+    "opt": "option",
+    "param": "parameter",
+    "str": "string",
+}
 _CAMEL_CASE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]*)+\b", re.ASCII)
 _OPPOSITE = re.compile(r"(?:un|in|im|ir|dis|non)(\w{3,})")
 _PAIRED = {  # the other word of a pair, of which a state has one
@@ -118,7 +142,8 @@ class StatePattern:
 class StateNames:
     """The states of a plan, as descriptions name them."""
 
-    def __init__(self, characteristics: Sequence[JsonObject]) -> None:
+    def __init__(self, characteristics: Sequence[JsonObject], *, is_policy: bool = False) -> None:
+        self._is_policy = is_policy
         patterns = [pattern for each in characteristics for pattern in _patterns(each)]
         self._known = {word for each in patterns for word in (*each.predicate, *each.subject)}
         shared = [(pattern.predicate, pattern.negative) for pattern in patterns]
@@ -141,7 +166,13 @@ class StateNames:
         return known or self._in_clauses(list(clauses(text)))
 
     def in_example(self, text: str) -> set[tuple[str, str]]:
-        """The states in the condition of an example: "returns nil when the user is inactive"."""
+        """The states in the condition of an example: "returns nil when the user is inactive".
+
+        In a policy, also those of the user: "allows admins to edit it", "guests cannot edit it".
+        """
+        actor = _ACTOR.match(text) if self._is_policy else None
+        if actor is not None:
+            text = f"if {actor['given'] or actor['acting']}, {text}"
         return self._in_clauses(
             [clause for clause in clauses(self._joined(text)) if clause.link in _OF_EXAMPLES | {"or"}]
         )
@@ -226,7 +257,7 @@ def _base(token: str, bases: frozenset[str]) -> tuple[str, bool]:
     for positive in _PAIRED.get(token, ()):
         if positive in bases:
             return positive, True
-    if token in _SWITCHES and token not in bases and "present" in bases:
+    if token in _SWITCHES and "present" in bases:
         return "present", _SWITCHES[token]
     if token.endswith("d") and (verb := _verb_of(token, bases)):
         return verb, False
@@ -270,7 +301,12 @@ def clauses(text: str) -> Iterator[DescriptionClause]:
 
 def _split(text: str) -> list[str]:
     expanded = re.sub(r"[a-z]+'t|there's|it's", lambda match: _EXPANDED.get(match[0], match[0]), text)
-    return [token.lower() for token in _TOKENS.findall(_SET_TO.sub("is", expanded.replace("_", " ")))]
+    said = _PHRASE.sub(_in_short, expanded.replace("_", " ").replace("::", " "))
+    return [token.lower() for token in _TOKENS.findall(said)]
+
+
+def _in_short(match: re.Match[str]) -> str:
+    return next(word for phrase, word in _PHRASES.items() if re.fullmatch(phrase, match[0]))
 
 
 def _content(tokens: Sequence[str]) -> list[str]:
@@ -285,7 +321,8 @@ def _significant(text: str) -> tuple[str, ...]:
 
 def _singular(word: str) -> str:
     is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in _FILLERS
-    return word[:-1] if is_plural and len(word) > 3 else word
+    one = word[:-1] if is_plural and len(word) > 3 else word
+    return _LONG.get(one, one)
 
 
 # Comparison
@@ -303,30 +340,24 @@ def _is_about(clause: DescriptionClause, pattern: StatePattern) -> bool:
             return presence == pattern.negative
     if pattern.predicate == ("empty",) and pattern.subject and _presence(clause, pattern, tokens):
         return not pattern.negative
-    at = _position([word for word, _ in tokens], pattern.predicate)
-    if at is None:
-        return False
-    last = at + len(pattern.predicate)
-    negative = _is_negated(tokens, at, last, pattern) ^ (clause.link in {"unless", "without"}) ^ is_denied
-    return negative == pattern.negative and _is_said_of(clause, pattern, tokens, at, last)
+    size, is_denied = len(pattern.predicate), is_denied ^ (clause.link in {"unless", "without"})
+    said = {
+        _is_negated(tokens, at, at + size, pattern) ^ is_denied
+        for at in range(len(tokens) - size + 1)
+        if tuple(word for word, _ in tokens[at : at + size]) == pattern.predicate
+        and _is_said_of(clause, pattern, tokens, at, at + size)
+    }
+    return pattern.negative in said
 
 
 def _plain_tokens(clause: DescriptionClause, pattern: StatePattern) -> Iterator[str]:
     """The words of a clause without articles, and without what a subject is called besides: "the title option"."""
     before = ""
     for token in clause.tokens:
-        is_kind = token in _KINDS and token not in pattern.predicate and _singular(before) in pattern.subject
+        is_kind = _LONG.get(token, token) in _KINDS and _singular(before) in pattern.subject
         if token not in _ARTICLES and not is_kind:
             yield token
             before = token
-
-
-def _position(tokens: list[str], predicate: tuple[str, ...]) -> int | None:
-    """Where the words of a state are, one after the other."""
-    size = len(predicate)
-    return next(
-        (at for at in range(len(tokens) - size + 1) if tuple(tokens[at : at + size]) == predicate), None
-    )
 
 
 def _is_negated(tokens: list[tuple[str, bool]], at: int, last: int, pattern: StatePattern) -> bool:

@@ -212,6 +212,8 @@ class Checkout
     name
   end
 
+  def pick(order) = order.open? ? { at: Order.new } : { at: 5 }
+
   def show?
     return false if user.guest?
 
@@ -242,6 +244,12 @@ def refund(tmp_path_factory: pytest.TempPathFactory) -> Shop:
         ("find", "raise_error(ArgumentError, /^no order/)", {"absent"}),
         ("find", "raise_error(ArgumentError, /too long/i)", {"present", "long"}),
         ("find", "raise_error(Checkout::Lost.new(name))", {"present", "not_long", "lost"}),
+        ("find", "raise_error(Checkout::Lost, 'gone')", {"present", "not_long", "lost"}),
+        ("find", 'raise_error(ArgumentError, "#{x} is")', set()),
+        ("find", r'raise_error(ArgumentError, "too\tlong")', set()),
+        ("settle", "eq('x')", set()),
+        ("settle", "eq({ key => 1 })", set()),
+        ("pick", "eq(at: 'x')", {"open"}),
         ("find", "raise_error(ArgumentError)", set()),
         ("find", 'raise_error(ArgumentError, "#{x}")', set()),
         ("find", "raise_error(ArgumentError, /no.*order/)", set()),
@@ -263,6 +271,7 @@ def test_hashes_and_messages_are_known_by_what_is_not_computed_in_them(
         ("permissions :{}", "expect(subject).to permit(user, order)", {"not_guest"}),
         ("permissions :edit?, :{}", "is_expected.to permit(user, order)", {"not_guest"}),
         ("describe '#{}'", "expect(subject).to permit(user, order)", set()),
+        ("describe '{}'", "expect(subject).to permit(user, order)", set()),
         ("describe '#{}'", "expect(subject).to permit_action(:show)", {"not_guest"}),
         ("describe '#{}'", "is_expected.not_to forbid_action(:show)", {"not_guest"}),
         ("describe '#{}'", "expect(subject).to permit_action(:edit)", set()),

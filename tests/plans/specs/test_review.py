@@ -247,6 +247,18 @@ def test_what_may_run_counts(cli: Cli, project: RubyProject, inner: str) -> None
     assert known_by(cli, project, method_group(f"{inner}\n"))["authenticated"] == ["context"]
 
 
+def test_shared_examples_count_where_they_are_included(cli: Cli, project: RubyProject) -> None:
+    planned(project)
+    shared = "shared_examples 'a' do\n context 'when authenticated' do\n it('x') { 1 }\nend\nit_behaves_like 'a'\nend\n"
+    twice = "it_behaves_like 'a'\n" * 2
+    for own, other, known in ((twice, "", ["context"]), ("", twice, [])):
+        groups = f"describe '#total' do\n{own}end\ndescribe '#refund' do\n{other}end\n"
+        text = f"RSpec.describe Billing::Invoice do\n{shared}{groups}end\n"
+        assert known_by(cli, project, text)["authenticated"] == known
+        off = text.replace("shared_examples 'a'", "shared_examples 'a', :skip")
+        assert known_by(cli, project, off)["authenticated"] == []
+
+
 def test_a_method_in_a_group_that_is_switched_off_is_not_covered(cli: Cli, project: RubyProject) -> None:
     planned(project)
     text = method_group("context 'when authenticated' do\n it('works') { expect(1).to eq(1) }\nend\n")

@@ -99,6 +99,8 @@ def test_a_context_that_ends_with_a_call_is_not_the_group_of_a_method(tmp_path: 
         ("when the message has no content", {"absent"}),
         ("when the channel has no content", set()),
         ("when the message has no content type", set()),
+        ("when the message is not content", set()),
+        ("when there is no message", set()),
         ("when the message has no items", {"empty"}),
         ("when items are empty", {"empty"}),
         ("with items", {"filled"}),
@@ -131,6 +133,10 @@ SETTINGS = StateNames(
         worded("bullet", "bullet", runs="enables", rests="does not enable"),
         worded("admin", "account user", admin="is administrator", no_admin="is not administrator"),
         worded("published", "record", out="is published", draft="is not published"),
+        worded("offer", "offer", taken="accepts", left="does not accept"),
+        worded("arg", "arg", argued="is present", unargued="is absent"),
+        worded("lines", "lines length", many="is above 1", few="is up to 1"),
+        worded("color", "color", colored="is enabled", plain="is not enabled"),
     ]
 )
 
@@ -148,6 +154,8 @@ SETTINGS = StateNames(
         ("when fulltime is true", {"long"}),
         ("with a title", {"titled"}),
         ("with a title parameter", {"titled"}),
+        ("with a title param", {"titled"}),
+        ("unless console_enabled is false", {"on"}),
         ("without the title option", {"untitled"}),
         ("without a title being set", {"untitled"}),
         ("with token = nil", {"unknown"}),
@@ -169,6 +177,16 @@ SETTINGS = StateNames(
         ("when the record has no published token", set()),
         ("with a token option", {"known"}),
         ("when true", set()),
+        ("when Bullet is an enabler", set()),
+        ("when the offer is accepted", {"taken"}),
+        ("when no argument is given", {"unargued"}),
+        ("when given an argument", {"argued"}),
+        ("with an arg", {"argued"}),
+        ("when the length of lines is more than 1", {"many"}),
+        ("when the lines length is greater than 1", {"many"}),
+        ("when the lines length is at most 1", {"few"}),
+        ("when the enabled screen has color enabled", {"colored"}),
+        ("when color is enabled in color disabled", set()),
     ],
 )
 def test_settings_and_options_are_named_by_what_they_are_set_to(text: str, states: set[str]) -> None:
@@ -182,3 +200,30 @@ def test_what_follows_and_is_a_condition_of_an_example_too() -> None:
         state
         for _, state in SETTINGS.in_example("returns it unless the record is published and sets a token")
     } == {"draft"}
+
+
+def test_an_example_of_a_policy_is_about_the_user_that_it_names() -> None:
+    plan = [
+        worded("admin", "user", admin="is admin", no_admin="is not admin"),
+        worded("staff", "user", staff="is staff", no_staff="is not staff"),
+    ]
+    policy, other = StateNames(plan, is_policy=True), StateNames(plan)
+    for text, states in (
+        ("allows admin users to see any log", {"admin"}),
+        ("does not allow non-admins to see it", {"no_admin"}),
+        ("grants access to staff", {"staff"}),
+        ("denies access to non-staff from elsewhere", {"no_staff"}),
+        ("Admins can destroy any comment", {"admin"}),
+        ("staff cannot destroy it", {"staff"}),
+        ("allows users to see the admin", set()),
+        ("shows it to admins", set()),
+    ):
+        assert {state for _, state in policy.in_example(text)} == states
+        assert other.in_example(text) == set()
+
+
+def test_the_class_of_an_error_may_be_written_with_its_modules() -> None:
+    names = StateNames(
+        [worded("outcome", "", fine="no error is raised", timeout_error="Timeout::Error is raised")]
+    )
+    assert names.in_context("with Timeout::Error") == {("outcome", "timeout_error")}
