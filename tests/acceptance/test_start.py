@@ -146,8 +146,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["verify", "CLOSED"], 114),
         (["validate", "CLOSED"], 74),
         (["archive", "--dry-run", "CLOSED"], 141),
-        (["extract", "ARCHIVED", "README.md"], 116),
-        (["restore", "ARCHIVED", "--to", "restored"], 146),
+        (["extract", "ARCHIVED", "README.md"], 117),
+        (["restore", "ARCHIVED", "--to", "restored"], 148),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

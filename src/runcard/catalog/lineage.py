@@ -34,8 +34,8 @@ class RecordLineage:
     def record(self, number: int) -> CallRecord:
         if number not in self._records:
             sql = (
-                "SELECT r.path, s.host, kind, record_id, tool, started, ended, is_open, is_copy "
-                "FROM records r JOIN stores s ON s.id = r.store WHERE r.id = ?"
+                "SELECT r.path, coalesce(s.host, ''), kind, record_id, tool, started, ended, is_open, is_copy "
+                "FROM records r LEFT JOIN stores s ON s.id = r.store WHERE r.id = ?"
             )
             path, host, kind, name, tool, started, ended, is_open, is_copy = self._database.rows(
                 sql, (number,)

@@ -24,8 +24,8 @@ def copied_records(database: "CatalogDatabase") -> RecordCopies:
     Of equal ones it is the first by path: a record gets another number whenever it is read again.
     """
     sql = (
-        "SELECT r.id, r.kind, r.record_id, r.tool, r.started, r.sha256, r.path, s.host, "
-        "r.calls, coalesce(r.cost, r.known_cost), r.ended FROM records r JOIN stores s ON s.id = r.store "
+        "SELECT r.id, r.kind, r.record_id, r.tool, r.started, r.sha256, r.path, coalesce(s.host, ''), "
+        "r.calls, coalesce(r.cost, r.known_cost), r.ended FROM records r LEFT JOIN stores s ON s.id = r.store "
         "WHERE r.problem IS NULL AND r.record_id IN (SELECT record_id FROM records GROUP BY record_id HAVING count(*) > 1)"
     )
     same: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
