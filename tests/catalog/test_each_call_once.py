@@ -16,6 +16,7 @@ from runcard.operations.catalog.costs import RecordCosts, _RecordSums
 
 HISTORIES = int(os.environ.get("RUNCARD_TEST_HISTORIES", "200"))
 GROUPS = 10
+SHORT = 4  # groups that are no long tests
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +131,9 @@ def figures_of(history: History, runs: Sequence[HistoryRun]) -> tuple[int, int]:
 
 
 @pytest.mark.file_only
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize(
+    "group", [*range(SHORT), *(pytest.param(group, marks=pytest.mark.long) for group in range(SHORT, GROUPS))]
+)
 def test_every_sum_is_that_of_the_calls_at_the_upstream(group: int) -> None:
     for seed in range(group, HISTORIES, GROUPS):
         play(seed, None)
