@@ -23,6 +23,7 @@ from meter.vendor_replies import Json, SentCall
 from runcard.local_http.listener import HttpListener, listen
 from runcard.web.app import make_app
 
+HISTORIES = int(os.environ.get("RUNCARD_TEST_PROCESS_HISTORIES", "12"))
 PROGRAM = Path(__file__).with_name("history_program.py")
 # Dollars for a million tokens: input, output, cache read, and written for 5 minutes and for an hour.
 MODELS = {
@@ -172,7 +173,9 @@ def rearrange(random: Random, cli: Cli) -> None:
         assert cli("index", "copies").code == 0
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 50))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, HISTORIES))]
+)
 def test_every_command_says_what_the_upstream_sent(
     upstream: ScriptedUpstream,
     tmp_path: Path,
