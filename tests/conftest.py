@@ -25,12 +25,6 @@ pytest_plugins = ["isolation", "measured_processes", "needs", "pytester", "skip_
 gc.disable()  # until all tests are collected: what is there then stays to the end
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: some tests wait for processes."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
