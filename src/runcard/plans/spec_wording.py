@@ -20,10 +20,37 @@ _NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 _PRESENT = {"present", "given", "exists", "existing", "true", "yes"}  # expressed by "with" alone
-_NOT_BEFORE = {"empty", "absent", "nil", "true", "false", "found", "given"}
-_NOT_BEFORE |= {"enabled", "disabled", "mine", "ok", "set", "yours"}  # not said before a noun
-_NO_NOUNS = {"at", "by", "for", "from", "in", "of", "off", "on", "out", "since", "to", "until"}
-_NO_NOUNS |= {"up", "with"}  # `paid at`
+_NOT_BEFORE = {
+    "empty",
+    "absent",
+    "nil",
+    "true",
+    "false",
+    "found",
+    "given",
+    "enabled",
+    "disabled",
+    "mine",
+    "ok",
+    "set",
+    "yours",
+}  # not said before a noun
+_NO_NOUNS = {
+    "at",
+    "by",
+    "for",
+    "from",
+    "in",
+    "of",
+    "off",
+    "on",
+    "out",
+    "since",
+    "to",
+    "until",
+    "up",
+    "with",
+}  # `paid at`
 _PAST = {"succeeded", "failed"}
 _MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
 _NEGATED = {

@@ -17,13 +17,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from hmac import compare_digest
-from typing import Any
 from urllib.parse import urlsplit
 
 from runcard.errors import UsageError
 from runcard.observe.meter.http_message import HeadBuffer, parse_head, request_line
 from runcard.observe.meter.model_hosts import is_model_host
-from runcard.observe.meter.relay_loop import RelayLoop, allow_many_files
+from runcard.observe.meter.relay_loop import ProblemLog, RelayLoop, allow_many_files
 from runcard.observe.meter.routes import UnusableUrlError, split_url
 from runcard.observe.meter.upstream import (
     CannotConnect,
@@ -46,7 +45,6 @@ _MAX_HEAD = 1 << 16  # bytes
 _HEAD_TIMEOUT = 30.0  # seconds
 _MAX_EARLY = 1 << 18  # bytes that a program sends before the connection is made
 _MAX_HOSTS = 100
-_MAX_PROBLEMS = 20
 _OTHERS = "other hosts of model providers"
 _RESTART_INTERVAL, _STOP_TIMEOUT = 0.1, 5.0  # seconds
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -78,7 +76,7 @@ def exempt_hosts(environment: Mapping[str, str], hosts: Iterable[str]) -> list[s
     return [host for host in sorted(hosts) if is_excluded(host, _HTTPS, exempt)]
 
 
-class ConnectProxy:
+class ConnectProxy(ProblemLog):
     """The proxy of one run: `start` it when the command was started, `stop` it when the command has ended."""
 
     def __init__(
@@ -89,8 +87,8 @@ class ConnectProxy:
         `environment` is that of the program without this proxy. `upstreams` are the URLs that the meter sends requests on to: their
         hosts are those of providers, too. `on_first` is called once with each host, in the thread of the proxy.
         """
+        super().__init__()
         self.connections: dict[str, int] = {}  # to hosts of providers
-        self.problems: list[str] = []
         self.upstreams = Upstreams(environment)
         self.pairs: set[_Connection] = set()  # all that are open
         hosts = {urlsplit(upstream).hostname or "" for upstream in upstreams}
@@ -127,7 +125,7 @@ class ConnectProxy:
         while not self._stopping.is_set():
             try:
                 with contextlib.closing(RelayLoop()) as loop:
-                    loop.set_exception_handler(self._handle_error)
+                    loop.set_exception_handler(self.handle_error)
                     loop.run_until_complete(self._serve(loop))
             except Exception as error:  # noqa: BLE001 - the program needs the proxy: it begins anew
                 self.add_problem(f"{type(error).__name__}: {error}")
@@ -172,19 +170,6 @@ class ConnectProxy:
                 self._on_first(host)
             except Exception as error:  # noqa: BLE001 - the connection goes on
                 self.add_problem(f"{type(error).__name__}: {error}")
-
-    def add_problem(self, message: str) -> None:
-        """Keep something that went wrong in the proxy itself."""
-        if len(self.problems) < _MAX_PROBLEMS and message not in self.problems:
-            self.problems.append(message)
-
-    def _handle_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that asyncio would print, such as too many open files."""
-        error = context.get("exception")
-        if is_out_of_files(error):
-            self.add_problem(OUT_OF_FILES)
-        elif not isinstance(error, ConnectionError):
-            self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
 
 
 class _Connection(asyncio.Protocol):

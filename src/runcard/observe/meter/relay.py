@@ -10,15 +10,14 @@ import socket
 import sys
 from collections.abc import Mapping
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runcard.observe.meter.exchange import ExchangeObserver, Observe, RequestHead
 from runcard.observe.meter.exchange_report import ExchangeReport
 from runcard.observe.meter.program_connection import ProgramConnection
-from runcard.observe.meter.relay_loop import RelayLoop, allow_many_files
+from runcard.observe.meter.relay_loop import ProblemLog, RelayLoop, allow_many_files
 from runcard.observe.meter.routes import Route, Routes
 from runcard.observe.meter.upstream import Upstreams
-from runcard.observe.meter.upstream_connection import OUT_OF_FILES, is_out_of_files
 
 if TYPE_CHECKING:
     from runcard.observe.meter.upstream_connection import UpstreamConnection
@@ -27,22 +26,21 @@ _TARGET = re.compile(rb"(?:http://[^/?#]*)?/([0-9a-f]{32})/([^/?#]+)([/?].*)?", 
 _LAST_TURNS = 8  # of the loop, for what has arrived when the run ends
 _PATIENCE = 0.1  # seconds for the first request to be sent, before modules are loaded to read it
 _SWITCH_INTERVAL = 0.0005  # seconds
-_MOST_PROBLEMS = 20
 
 
-class LoopbackRelay:
+class LoopbackRelay(ProblemLog):
     """All connections of one run, in a loop of its own."""
 
     def __init__(
         self, routes: Routes, observe: Observe, environment: Mapping[str, str], secret: str, port: int
     ) -> None:
+        super().__init__()
         self._make_observer = observe
         self._upstreams: dict[tuple[tuple[str, str], ...] | None, Upstreams] = {
             None: Upstreams(environment)
         }  # by the proxies and certificates of a route
         self.connections: set[ProgramConnection] = set()
         self.links: set[UpstreamConnection] = set()
-        self.problems: list[str] = []
         self._has_observed = False
         self._routes = routes
         self._secret = secret.encode("ascii")
@@ -56,7 +54,7 @@ class LoopbackRelay:
             # So long a thread that records calls may keep this one waiting. The usual 5 ms are too long for a first byte.
             sys.setswitchinterval(_SWITCH_INTERVAL)
             allow_many_files()
-            self._loop.set_exception_handler(self._handle_error)
+            self._loop.set_exception_handler(self.handle_error)
             self._loop.run_until_complete(self._serve(listening))
         finally:
             self._loop.close()
@@ -117,16 +115,3 @@ class LoopbackRelay:
     def _observe(self, route: Route, head: RequestHead) -> ExchangeObserver | None:
         self._has_observed = True
         return self._make_observer(route, head)
-
-    def add_problem(self, message: str) -> None:
-        """Keep something that went wrong in the relay itself."""
-        if len(self.problems) < _MOST_PROBLEMS and message not in self.problems:
-            self.problems.append(message)
-
-    def _handle_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that asyncio would print, such as too many open files."""
-        error = context.get("exception")
-        if is_out_of_files(error):
-            self.add_problem(OUT_OF_FILES)
-        elif not isinstance(error, ConnectionError):
-            self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")

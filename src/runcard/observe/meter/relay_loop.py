@@ -1,4 +1,4 @@
-"""The event loop of a server that a run has in a thread, and how many files it may have open."""
+"""What the servers that a run has in threads share: their event loop, how many files they may have open, what went wrong in them."""
 
 import asyncio
 import contextlib
@@ -7,10 +7,13 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
+from runcard.observe.meter.upstream_connection import OUT_OF_FILES, is_out_of_files
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAX_FILES = 1 << 16  # open at the same time
+_MAX_PROBLEMS = 20
 
 
 def allow_many_files() -> None:
@@ -20,6 +23,25 @@ def allow_many_files() -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class ProblemLog:
+    """What went wrong in a server itself, each problem once."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def add_problem(self, message: str) -> None:
+        if len(self.problems) < _MAX_PROBLEMS and message not in self.problems:
+            self.problems.append(message)
+
+    def handle_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that asyncio would print, such as too many open files."""
+        error = context.get("exception")
+        if is_out_of_files(error):
+            self.add_problem(OUT_OF_FILES)
+        elif not isinstance(error, ConnectionError):
+            self.add_problem(f"{context.get('message')}: {type(error).__name__}: {error}")
 
 
 class RelayLoop(asyncio.SelectorEventLoop):

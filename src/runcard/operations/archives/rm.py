@@ -89,6 +89,5 @@ def delete_record(copies: Sequence[Candidate], *, force: bool = False, why: str 
     for copy in copies:
         delete(copy, why=why or WHY)
     if not is_url(copies[0].path):
-        finish_removals(
-            copies[0].store
-        )  # of its directory, if a process was killed when only the archive was left to delete
+        # Of its directory, if a process was killed when only the archive was left to delete.
+        finish_removals(copies[0].store)

@@ -37,8 +37,6 @@ _MAX_EXEMPT = 3  # hosts to show
 _ELSEWHERE = (
     "a base URL in its settings, or a provider that is called in another way, may send calls around the meter"
 )
-
-
 _AROUND = "a program that has this address in its code, or in settings of its own, calls it around the meter"
 
 
@@ -47,9 +45,7 @@ class MeterOptions(NamedTuple):
 
     is_on: bool = True
     keep_content: bool = False  # prompts and replies, masked
-    witness: str | None = (
-        None  # what else sees calls: OTLP, the program's own reports; PROXY, its connections
-    )
+    witness: str | None = None  # OTLP: what the program reports itself; PROXY: its connections
 
 
 class CommandMeter:

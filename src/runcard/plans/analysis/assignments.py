@@ -25,11 +25,33 @@ _MAX_ASSIGNMENTS = 4
 _MAX_DEPTH = 20
 _BRANCHES = {"if", "unless", "conditional", "elsif"}
 _ABSENT = {"nil", "false"}
-_PRESENT = {"true", "integer", "float", "simple_symbol", "delimited_symbol", "lambda", "regex", "range"}
-_PRESENT |= {"rational"}
+_PRESENT = {
+    "true",
+    "integer",
+    "float",
+    "simple_symbol",
+    "delimited_symbol",
+    "lambda",
+    "regex",
+    "range",
+    "rational",
+}
 _FILLED = {"string", "array", "hash", "string_array", "symbol_array", "heredoc_beginning", "chained_string"}
-_MAKERS = {"new", "build", "l", "t", "translate", "create!", "find", "find_by!", "first!", "dup", "clone"}
-_MAKERS |= {"to_s", "to_a"}
+_MAKERS = {
+    "new",
+    "build",
+    "l",
+    "t",
+    "translate",
+    "create!",
+    "find",
+    "find_by!",
+    "first!",
+    "dup",
+    "clone",
+    "to_s",
+    "to_a",
+}
 # What fills a list, hash or text in place: `x << 1`, `x[:a] = 1`, `x.push(1)`, `x.merge!(y)`, `fill(x)`.
 _FILLING = (
     r"(?<![\w.@]){name}\s*(?:<<|\+=|\[[^\]]*\]\s*(?:\|\||\+)?=(?![=~])"

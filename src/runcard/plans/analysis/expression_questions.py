@@ -74,8 +74,18 @@ _NAMING = {"call", "element_reference", "identifier"}  # values that name a vari
 _FILE_PREDICATES = {"directory", "file", "symlink", "executable"}
 _FILES = {"File", "Dir", "FileTest", "Pathname", "IO"}  # whose predicates are about their argument
 _SHORT = 2  # letters of a variable whose name tells nothing: the value that it was assigned names it
-_TAKES_ARGUMENT = {"include", "member", "cover", "key", "has_key", "value", "has_value", "exclude"}
-_TAKES_ARGUMENT |= {"start_with", "end_with"}
+_TAKES_ARGUMENT = {
+    "include",
+    "member",
+    "cover",
+    "key",
+    "has_key",
+    "value",
+    "has_value",
+    "exclude",
+    "start_with",
+    "end_with",
+}
 
 _BEING = (
     "is ",

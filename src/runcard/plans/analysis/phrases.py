@@ -12,8 +12,23 @@ from runcard.plans.analysis.english_words import ADJECTIVES, FLAGS, NOUN_VERBS, 
 from runcard.plans.ruby.inflections import singular
 
 _MODALS = {"can", "could", "should", "must", "will", "may", "would"}
-PREPOSITIONS = {"to", "for", "by", "of", "in", "on", "at", "with", "from", "as", "into", "after", "before"}
-PREPOSITIONS |= {"than", "like"}
+PREPOSITIONS = {
+    "to",
+    "for",
+    "by",
+    "of",
+    "in",
+    "on",
+    "at",
+    "with",
+    "from",
+    "as",
+    "into",
+    "after",
+    "before",
+    "than",
+    "like",
+}
 _PLACES = {"against", "between", "during", "over", "under", "within", "without"}
 _ENDINGS = re.compile(r"\w{2,}(?:ed|able|ible|ive|ous|ful|less|ic|ical|ial|ing|ish|ant|ent|ary|ory)")
 _ROLE_ENDINGS = re.compile(r"\w{3,}(?:ment|tion|sion|ship|er|or)")  # of nouns; `newer` is none
@@ -30,8 +45,18 @@ _AN = re.compile(  # before a vowel, as it is said: an hour, an HTML page; a use
 )
 _ADVERBS = {"already", "also", "always", "both", "just", "never", "only", "still", "too"}
 _QUANTIFIERS = {"all", "any", "each", "every", "no", "none", "some"}
-_NOT_ADVERBS = {"anomaly", "apply", "assembly", "daily", "family", "monthly", "reply", "supply", "weekly"}
-_NOT_ADVERBS |= {"yearly"}
+_NOT_ADVERBS = {
+    "anomaly",
+    "apply",
+    "assembly",
+    "daily",
+    "family",
+    "monthly",
+    "reply",
+    "supply",
+    "weekly",
+    "yearly",
+}
 _COUNTS = {"one": "one element", "many": "several elements"}
 _ELEMENTS = {"first", "last"}
 _KEY_PREDICATES = {"key", "has_key"}

@@ -24,14 +24,43 @@ _CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
 _POLICY = re.compile(r"(?:^|/)app/policies/")
 _MODEL = re.compile(r"(?:^|/)app/models/")
 # Class methods that only models have, and methods that write to the database.
-_QUERIES = {"find", "find_by", "find_by!", "where", "all", "find_each", "find_or_create_by"}
-_QUERIES |= {"find_or_initialize_by"}
-_QUERIES |= {"find_or_create_by!", "first_or_create", "pluck", "joins", "includes", "create", "create!"}
-_QUERIES |= {"insert_all"}
-_WRITES = {"save", "save!", "update", "update!", "create!", "destroy", "destroy!", "update_columns"}
-_WRITES |= {"update_column"}
-_WRITES |= {"update_all", "delete_all", "transaction", "with_lock", "increment!", "decrement!", "toggle!"}
-_WRITES |= {"touch"}
+_QUERIES = {
+    "find",
+    "find_by",
+    "find_by!",
+    "where",
+    "all",
+    "find_each",
+    "find_or_create_by",
+    "find_or_initialize_by",
+    "find_or_create_by!",
+    "first_or_create",
+    "pluck",
+    "joins",
+    "includes",
+    "create",
+    "create!",
+    "insert_all",
+}
+_WRITES = {
+    "save",
+    "save!",
+    "update",
+    "update!",
+    "create!",
+    "destroy",
+    "destroy!",
+    "update_columns",
+    "update_column",
+    "update_all",
+    "delete_all",
+    "transaction",
+    "with_lock",
+    "increment!",
+    "decrement!",
+    "toggle!",
+    "touch",
+}
 _NAMES = {"identifier", "instance_variable"}
 
 
@@ -201,8 +230,20 @@ class TestLevel:
         return variable in self._factories or self._models.has(camelize(variable))
 
 
-_LIBRARIES = {"Dir", "File", "Hash", "Array", "Find", "Set", "Struct", "IO", "ENV", "Time", "Date"}
-_LIBRARIES |= {"SecureRandom"}
+_LIBRARIES = {
+    "Dir",
+    "File",
+    "Hash",
+    "Array",
+    "Find",
+    "Set",
+    "Struct",
+    "IO",
+    "ENV",
+    "Time",
+    "Date",
+    "SecureRandom",
+}
 
 
 def _called_names(code: Code, inside: list[Node]) -> set[str]:

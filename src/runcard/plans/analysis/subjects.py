@@ -28,8 +28,17 @@ _CONSTANTS = {"constant", "scope_resolution"}
 _LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
 _NAMED = {"identifier", "instance_variable", "class_variable", "constant", "scope_resolution", "self"}
 _KEYS = {"simple_symbol", "string", "hash_key_symbol", "constant"}
-_OPERATIONS = {"subshell", "conditional", "binary", "unary", "array", "hash", "string_array", "symbol_array"}
-_OPERATIONS |= {"range"}
+_OPERATIONS = {
+    "subshell",
+    "conditional",
+    "binary",
+    "unary",
+    "array",
+    "hash",
+    "string_array",
+    "symbol_array",
+    "range",
+}
 _ELEMENTS = {"delete", "fetch", "dig"}  # `options.delete(:id)` is the id option, as `options[:id]`
 
 

@@ -35,12 +35,42 @@ _UNDONE = re.compile(r"un(?!ited|ified)[a-z]{3,}ed")  # unverified, unpublished
 _NEGATING = ("not_", "no_", "non_", "isnt_")
 
 # Methods called for their effect, whose result tells whether they succeeded.
-ACTIONS = {"save", "update", "update_attributes", "destroy", "create", "delete", "authenticate", "touch"}
-ACTIONS |= {"archive", "unarchive", "approve", "publish", "unpublish", "submit", "enqueue", "activate"}
-ACTIONS |= {"deactivate"}
-ACTIONS |= {"perform", "process", "call", "deliver", "charge", "execute", "run", "import", "commit", "sync"}
-OWN_ACTIONS = {"save", "save!", "destroy", "destroy!"}
-OWN_ACTIONS |= {"touch"}  # also without a receiver; not names of variables
+ACTIONS = {
+    "save",
+    "update",
+    "update_attributes",
+    "destroy",
+    "create",
+    "delete",
+    "authenticate",
+    "touch",
+    "archive",
+    "unarchive",
+    "approve",
+    "publish",
+    "unpublish",
+    "submit",
+    "enqueue",
+    "activate",
+    "deactivate",
+    "perform",
+    "process",
+    "call",
+    "deliver",
+    "charge",
+    "execute",
+    "run",
+    "import",
+    "commit",
+    "sync",
+}
+OWN_ACTIONS = {
+    "save",
+    "save!",
+    "destroy",
+    "destroy!",
+    "touch",
+}  # also without a receiver; not names of variables
 SUCCEEDED, FAILED = "succeeded", "failed"
 
 # Subjects that are sufficient or insufficient.
