@@ -158,6 +158,18 @@ def test_closing_all_leaves_my_session_open_if_an_agent_may_be_somebody_elses(
     assert (done.code, layout_live(here).exists()) == ((0, False) if whose == "mine" else (2, True))
 
 
+@pytest.mark.parametrize("whose", ["mine", "a stranger's"])
+def test_closing_all_leaves_a_strangers_session_open_that_names_no_file(
+    cli: Cli, here: Path, as_user: As, whose: str
+) -> None:
+    """It would be stored without a signature."""
+    as_user("alice" if whose == "mine" else "mallory")
+    in_killed_process(lambda: runcard.Session("team-1", strict=True).start().start_instance("coder"))
+    as_user("alice")
+    done = cli("close")
+    assert (done.code, layout_live(here).exists()) == ((0, False) if whose == "mine" else (2, True))
+
+
 @pytest.mark.usefixtures("planted")
 def test_the_library_copies_nothing_either(here: Path) -> None:
     (result,) = runcard.close("team-1")
